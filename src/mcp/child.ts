@@ -3,15 +3,16 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, messageOf } from '../core/base/text.ts';
-import { MessageWriter, readMessages } from './stdio.ts';
+import { errorOf, RPC_CODE } from './json-rpc.ts';
+import { MessageWriter, noiseAnswer, readMessages } from './stdio.ts';
 import { type Link, LinkError, type LinkEvents } from './upstream.ts';
 
 export type ChildOptions = {
   readonly command: readonly string[];
   /** Added to the environment of this process, of which no `SVC_*` is passed on. */
   readonly env: Readonly<Record<string, string>>;
-  /** Resolves when the agent has read enough for more. */
-  readonly ready: () => Promise<void>;
+  /** Resolves when the agent has read enough for more; undefined when it has. */
+  readonly ready: () => Promise<void> | undefined;
   readonly log: (line: string) => void;
 };
 
@@ -62,7 +63,14 @@ export function openChild({ command, env, ready, log }: ChildOptions, events: Li
   });
   readMessages(child.stdout, {
     onMessage: events.onMessage,
-    onNoise: (problem) => log(`${name} wrote ${problem} to its standard output; it is not passed on`),
+    onNoise: (noise) => {
+      const { problem, request, answered } = noise;
+      log(`${name} wrote ${problem} to its standard output; it is not passed on`);
+      // Nobody waits for what will not come.
+      if (request !== undefined) void writer.send(noiseAnswer(noise)).catch(() => {});
+      if (answered !== undefined)
+        events.onMessage(errorOf(answered, RPC_CODE.internal, `the MCP server ${name} answered with ${problem}`));
+    },
     ready,
   }).catch((error: unknown) => log(`${name} cannot be read: ${messageOf(error)}`));
   return {

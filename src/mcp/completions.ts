@@ -1,5 +1,5 @@
 /** Ends of operations, reported beside what goes on, and again until the gateway can be asked. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { Gateway, OpName, Outcome } from './gateway.ts';
 
 const RETRY_MS = [250, 1_000, 2_000, 5_000, 10_000, 20_000];
@@ -29,6 +29,8 @@ export class Completions {
   }
 
   async #report(op: OpName, outcome: Outcome): Promise<void> {
+    // The answer that it is about leaves first.
+    await turn();
     for (let lost = 0; lost < RETRY_MS.length; ) {
       const completion = await this.#gateway.complete(op, outcome);
       if (completion.kind === 'done' || completion.kind === 'over') return;

@@ -47,10 +47,11 @@ export async function governed(options: CallOptions): Promise<Answer | undefined
   // Before it is asked for: an operator may be faster than the answer.
   signals.watch(opId, (signal) => obey(control, signal));
   try {
-    // Asked for at the same time, but its end must not hide why the call is not admitted.
-    const changed = asked.kind === 'tool' ? control.unlessEnded(options.changed()) : Promise.resolve(UNPINNED);
+    const admission = admitted(options);
+    // Asked for at the same time, after the check, which takes longer. Its end must not hide why there is no admission.
+    const changed = asked.kind === 'tool' ? control.unlessEnded(inNextTick(options.changed)) : NOTHING_CHANGED;
     changed.catch(() => {});
-    const verdict = await admitted(options);
+    const verdict = await admission;
     if (verdict.decision !== 'allow') return refusal(options, verdict.reason);
     return await new RunningCall(options, verdict.obligations).run(async () =>
       problemOf(await changed, upstream.name, asked.name),
@@ -71,7 +72,15 @@ function obey(control: Control, signal: 'pause' | 'resume' | 'terminate'): void 
   else control.end({ kind: 'terminated', reason: TERMINATED });
 }
 
-const UNPINNED: Changed = { tools: new Set() };
+const NOTHING_CHANGED: Promise<Changed> = Promise.resolve({ tools: new Set() });
+
+/** What was begun in this tick is on its way by then: node:http writes a request in the tick after. */
+const inNextTick = async <T>(work: () => Promise<T>): Promise<T> => {
+  await new Promise<void>((resolve) => {
+    process.nextTick(resolve);
+  });
+  return work();
+};
 
 const problemOf = (changed: Changed, server: string, tool: string): string | undefined => {
   if ('failure' in changed) return changed.failure;

@@ -61,8 +61,8 @@ export async function guard({ address, credential, server, command, pinsPath }: 
   });
   readMessages(process.stdin, {
     onMessage: (message) => session.receive(message),
-    onNoise: (problem) => void agent.send(noiseAnswer(problem)).catch(() => {}),
-    ready: async () => {},
+    onNoise: (noise) => void agent.send(noiseAnswer(noise)).catch(() => {}),
+    ready: () => undefined,
   })
     .catch((error: unknown) => {
       if (!isOver) log(`the client cannot be read: ${messageOf(error)}`);

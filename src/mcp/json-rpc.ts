@@ -30,7 +30,7 @@ export const RPC_CODE = {
   denied: -32003,
 } as const;
 
-const isId = (value: unknown): value is Id => typeof value === 'string' || typeof value === 'number';
+export const isId = (value: unknown): value is Id => typeof value === 'string' || typeof value === 'number';
 
 /** The message in a value that was read from the wire; undefined when it is none. */
 export function messageIn(value: unknown): Message | undefined {

@@ -1,41 +1,76 @@
 /** Messages on pipes: one JSON text a line, read at the pace at which the other side takes them. */
 import type { Readable, Writable } from 'node:stream';
-import { errorOf, type Message, messageIn, RPC_CODE } from './json-rpc.ts';
+import { isMapping } from '../core/base/mapping.ts';
+import { type Id, isId, type Message, messageIn, RPC_CODE } from './json-rpc.ts';
 
 /** A longer line is no message: whoever sends it would fill the memory. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
+/** A line that is no message: what is wrong with it, and the request that it is, or answers, where that can be seen. */
+export type Noise = {
+  readonly problem: string;
+  readonly code: number;
+  readonly request?: Id;
+  readonly answered?: Id;
+};
+
 export type LineEvents = {
   readonly onMessage: (message: Message) => void;
-  /** A line that is no message, and what is wrong with it. */
-  readonly onNoise: (problem: string) => void;
-  /** Resolves when more may be read. */
-  readonly ready: () => Promise<void>;
+  readonly onNoise: (noise: Noise) => void;
+  /** Resolves when more may be read; undefined when it may be at once. */
+  readonly ready: () => Promise<void> | undefined;
 };
 
 /** Reads until the end. Rejects with the error of the stream. */
-export async function readMessages(from: Readable, { onMessage, onNoise, ready }: LineEvents): Promise<void> {
-  let begun: Buffer[] = [];
-  let size = 0;
-  let isSkipping = false;
-  for await (const piece of from as AsyncIterable<Buffer>) {
+export function readMessages(from: Readable, events: LineEvents): Promise<void> {
+  const lines = new Lines(events);
+  return new Promise((resolve, reject) => {
+    // Not by iteration, which would take a turn of promises for every piece, in the way of every call.
+    from.on('data', (piece: Buffer) => {
+      try {
+        lines.push(piece);
+      } catch (error) {
+        reject(error);
+        from.destroy();
+      }
+      const ready = events.ready();
+      if (ready === undefined) return;
+      from.pause();
+      void ready.then(() => from.resume());
+    });
+    from.once('end', resolve).once('close', resolve).once('error', reject);
+  });
+}
+
+class Lines {
+  readonly #events: LineEvents;
+  #begun: Buffer[] = [];
+  #size = 0;
+  #isSkipping = false;
+
+  constructor(events: LineEvents) {
+    this.#events = events;
+  }
+
+  push(piece: Buffer): void {
+    const { onMessage, onNoise } = this.#events;
     let rest = piece;
     for (let at = rest.indexOf(0x0a); at !== -1; at = rest.indexOf(0x0a)) {
-      const line = Buffer.concat([...begun, rest.subarray(0, at)]);
+      const last = rest.subarray(0, at);
+      const line = this.#begun.length === 0 ? last : Buffer.concat([...this.#begun, last]);
       rest = rest.subarray(at + 1);
-      if (!isSkipping) take(line.toString('utf8'), onMessage, onNoise);
-      begun = [];
-      size = 0;
-      isSkipping = false;
+      if (!this.#isSkipping) take(line.toString('utf8'), onMessage, onNoise);
+      this.#begun = [];
+      this.#size = 0;
+      this.#isSkipping = false;
     }
-    size += rest.length;
-    if (size > MAX_LINE_BYTES && !isSkipping) {
-      isSkipping = true;
-      begun = [];
-      onNoise(`a line of more than ${MAX_LINE_BYTES} bytes`);
+    this.#size += rest.length;
+    if (this.#size > MAX_LINE_BYTES && !this.#isSkipping) {
+      this.#isSkipping = true;
+      this.#begun = [];
+      onNoise({ problem: `a line of more than ${MAX_LINE_BYTES} bytes`, code: RPC_CODE.parse });
     }
-    if (!isSkipping && rest.length > 0) begun.push(rest);
-    await ready();
+    if (!this.#isSkipping && rest.length > 0) this.#begun.push(rest);
   }
 }
 
@@ -45,14 +80,25 @@ function take(line: string, onMessage: LineEvents['onMessage'], onNoise: LineEve
   try {
     value = JSON.parse(line);
   } catch {
-    return onNoise('a line that is not JSON');
+    return onNoise({ problem: 'a line that is not JSON', code: RPC_CODE.parse });
   }
   const message = messageIn(value);
-  if (message === undefined) onNoise('a line that is no JSON-RPC message');
+  if (message === undefined) onNoise(noiseIn(value));
   else onMessage(message);
 }
 
-export const noiseAnswer = (problem: string) => ({ ...errorOf(0, RPC_CODE.parse, problem), id: null });
+function noiseIn(value: unknown): Noise {
+  const noise = { problem: 'a line that is no JSON-RPC message', code: RPC_CODE.invalidRequest };
+  if (!isMapping(value) || !isId(value.id)) return noise;
+  return { ...noise, ...(value.method === undefined ? { answered: value.id } : { request: value.id }) };
+}
+
+/** To whoever sent it. */
+export const noiseAnswer = ({ problem, code, request }: Noise) => ({
+  jsonrpc: '2.0',
+  id: request ?? null,
+  error: { code, message: problem },
+});
 
 export class MessageWriter {
   readonly #to: Writable;
@@ -71,8 +117,8 @@ export class MessageWriter {
     this.#to.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Resolves when the other side has read enough for more to be written. */
-  readonly drained = (): Promise<void> =>
+  /** Resolves when the other side has read enough for more to be written; undefined when it has. */
+  readonly drained = (): Promise<void> | undefined =>
     this.#to.writableNeedDrain && this.#error === undefined && !this.#to.destroyed
       ? new Promise((resolve) => {
           const settle = (): void => {
@@ -81,5 +127,5 @@ export class MessageWriter {
           };
           this.#to.on('drain', settle).on('close', settle).on('error', settle);
         })
-      : Promise.resolve();
+      : undefined;
 }

@@ -52,12 +52,21 @@ describe.concurrent('svc mcp guard on its pipes', () => {
     guard.send('{"half":');
     guard.send('[1,2]');
     expect((await guard.until(({ id }) => id === null)).error.code).toBe(-32700);
+    expect((await guard.until(({ id, error }) => id === null && error.code !== -32700)).error.code).toBe(-32600);
+    expect((await guard.ask(9, 'ping', [])).error.code).toBe(-32600);
     const hello = await guard.ask(1, 'initialize', HELLO);
     expect(hello.result.capabilities).toEqual({ tools: { listChanged: true } });
     expect((await guard.ask(2, 'tasks/list')).error.code).toBe(-32601);
     expect((await guard.ask(3, 'tools/call', { name: 7 })).error.code).toBe(-32602);
     expect((await guard.ask(4, 'tools/call', { name: 'x', arguments: [] })).error.code).toBe(-32602);
     expect((await guard.ask(5, 'ping')).result).toEqual({});
+  });
+
+  test('answers a call whose result is none with an error', async () => {
+    const guard = start();
+    await guard.ask(1, 'initialize', HELLO);
+    const { error } = await guard.ask(2, 'tools/call', { name: 'wrong' });
+    expect(error.message).toBe('the MCP server node answered with a line that is no JSON-RPC message');
   });
 
   test('answers what was open when the server crashes, and says how it ended', async () => {

@@ -38,6 +38,7 @@ const CALLS = {
     send({ id: `q${asked}`, method: 'roots/list' });
   },
   cancelled: (id) => text(id, JSON.stringify(cancelled)),
+  wrong: (id) => send({ id, result: 'no object' }),
   large: (id) => text(id, 'x'.repeat(3_000_000)),
   people: (id) => {
     const people = { people: [{ name: 'Ann', email: 'ann@example.com' }], total: 120 };

@@ -190,7 +190,7 @@ const rowOf = (setting: UpstreamSetting, log: (line: string) => void): UpstreamR
   open: (events) =>
     'url' in setting
       ? openHttpUpstream({ ...setting, log }, events)
-      : openChild({ ...setting, ready: async () => {}, log }, events),
+      : openChild({ ...setting, ready: () => undefined, log }, events),
 });
 
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {
