@@ -11,18 +11,22 @@ export type OutboxOptions = Pick<WebhookDeps, 'states' | 'after' | 'onError'> & 
 
 type Entry = SharedMessage & {
   readonly number: number;
+  /** How many reports hold it: of a message that is sent once there may be several. */
+  holders: number;
   isHeld: boolean;
   isWithdrawn: boolean;
-  /** `maybe`: it was sent there, and no answer has come. */
+  /** `maybe`: it was sent there, or withdrawn, and no answer has come. */
   isThere: 'no' | 'maybe' | 'yes';
   /** It is in the embedded store. */
   isKept: boolean;
-  /** It would survive this gateway now. */
-  readonly onSaved: () => void;
-  readonly stopWaiting: () => void;
+  /** Resolves once it would survive this gateway. */
+  saved: Promise<void>;
+  onSaved: () => void;
+  stopWaiting: () => void;
 };
 
 const TABLE = 'webhooks';
+const NOTHING = { saved: Promise.resolve(), onSaved: () => undefined, stopWaiting: () => undefined };
 const rowIdOf = (id: string): string => `message:${id}`;
 /** The answer to what a message reports waits for the database for so long; then it is kept here for now. */
 const SAVE_WITHIN_MS = 1_000;
@@ -57,10 +61,12 @@ export class Outbox {
       number,
       body,
       isOnce,
+      holders: 0,
       isHeld: false,
       isWithdrawn: false,
       isThere: 'no',
       isKept: true,
+      saved: Promise.resolve(),
       onSaved: () => undefined,
       stopWaiting: () => undefined,
     });
@@ -72,6 +78,8 @@ export class Outbox {
    */
   hold(message: SharedMessage): Promise<void> | undefined {
     const { id, hookId, body } = message;
+    const same = this.#entries.get(id);
+    if (same !== undefined) return this.#holdAgain(same);
     const { count, bytes } = this.#waiting.get(hookId) ?? { count: 0, bytes: 0 };
     if (count >= MOST_WAITING.number || bytes + body.length > MOST_WAITING.bytes) {
       this.#drop(hookId);
@@ -79,13 +87,35 @@ export class Outbox {
     }
     this.#lastNumber += 1;
     const number = this.#lastNumber;
-    return new Promise<void>((resolve) => {
-      const stopWaiting = this.#options.after(SAVE_WITHIN_MS, () => this.#keep(id));
-      const state = { isHeld: true, isWithdrawn: false, isThere: 'no', isKept: false } as const;
-      this.#put({ ...message, number, ...state, onSaved: resolve, stopWaiting });
-      if (this.#stopRetry === undefined) this.write();
-      else this.#keep(id); // the database is known to be away
+    const state = { holders: 1, isHeld: true, isWithdrawn: false, isThere: 'no', isKept: false } as const;
+    const entry: Entry = { ...message, number, ...state, ...NOTHING };
+    this.#put(entry);
+    this.#save(entry);
+    return entry.saved;
+  }
+
+  /** One that is sent once: it was withdrawn, or what it reports was noticed again before it was sent. */
+  #holdAgain(entry: Entry): Promise<void> {
+    entry.holders += 1;
+    if (!entry.isWithdrawn) return entry.saved;
+    entry.isWithdrawn = false;
+    entry.isHeld = true;
+    if (entry.isThere === 'maybe') this.#save(entry);
+    this.#isDue = true;
+    return entry.saved;
+  }
+
+  /** Into the database, and here where that takes too long. */
+  #save(entry: Entry): void {
+    const { id } = entry;
+    entry.stopWaiting();
+    entry.onSaved(); // nobody waits for what was withdrawn
+    entry.saved = new Promise((resolve) => {
+      entry.onSaved = resolve;
     });
+    entry.stopWaiting = this.#options.after(SAVE_WITHIN_MS, () => this.#keep(id));
+    if (this.#stopRetry === undefined) this.write();
+    else this.#keep(id); // the database is known to be away
   }
 
   letGo(id: string): void {
@@ -98,7 +128,9 @@ export class Outbox {
   /** What it reports did not happen. */
   withdraw(id: string): void {
     const entry = this.#entries.get(id);
-    if (entry === undefined) return;
+    if (entry === undefined || !entry.isHeld) return;
+    entry.holders -= 1;
+    if (entry.holders > 0) return;
     entry.isWithdrawn = true;
     this.#unkeep(entry);
     if (entry.isThere === 'no') this.#settle(entry);
@@ -136,12 +168,16 @@ export class Outbox {
 
   #next(): MessageWrites | undefined {
     const entries = [...this.#entries.values()];
-    const added = entries.filter(({ isThere, isWithdrawn }) => isThere !== 'yes' && !isWithdrawn).slice(0, AT_ONCE);
-    const letGo = entries.filter(({ isThere, isHeld, isWithdrawn }) => isThere === 'yes' && !isHeld && !isWithdrawn);
+    const isLetGo = ({ isThere, isHeld, isWithdrawn }: Entry): boolean => isThere === 'yes' && !isHeld && !isWithdrawn;
+    // One that is sent once is added again: the gateway that was the first to report it may have withdrawn it.
+    const isNew = (entry: Entry): boolean =>
+      (entry.isThere !== 'yes' && !entry.isWithdrawn) || (entry.isOnce && isLetGo(entry));
+    const added = entries.filter(isNew).slice(0, AT_ONCE);
+    const letGo = entries.filter((entry) => isLetGo(entry) && !entry.isOnce);
     const withdrawn = entries.filter(({ isWithdrawn }) => isWithdrawn);
     if (added.length + letGo.length + withdrawn.length + this.#dropped.size === 0) return undefined;
     if (added.length === AT_ONCE) this.#isDue = true; // there may be more
-    for (const entry of added) entry.isThere = 'maybe';
+    for (const entry of [...added, ...withdrawn]) entry.isThere = 'maybe';
     const idOf = ({ id }: Entry): string => id;
     return {
       added: added.map(({ id, hookId, body, isOnce, isHeld }) => ({ id, hookId, body, isOnce, isHeld })),
@@ -165,7 +201,8 @@ export class Outbox {
     }
     if (written.value > 0) onDropped(written.value);
     for (const { id, isHeld } of writes.added) this.#added(id, isHeld);
-    for (const id of [...writes.letGo, ...writes.withdrawn]) this.#settle(this.#entries.get(id));
+    for (const id of writes.letGo) this.#settle(this.#entries.get(id));
+    for (const id of writes.withdrawn) this.#withdrawn(id);
     if (writes.letGo.length > 0 || writes.added.some(({ isHeld }) => !isHeld)) onWritten();
     return true;
   }
@@ -178,6 +215,13 @@ export class Outbox {
     if (!isHeld) return this.#settle(entry);
     this.#unkeep(entry);
     entry.onSaved();
+  }
+
+  /** One that was held again meanwhile is added once more. */
+  #withdrawn(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry?.isWithdrawn === true) this.#settle(entry);
+    else if (entry !== undefined) this.#isDue = true;
   }
 
   /** Nothing is left to be done about it here. */

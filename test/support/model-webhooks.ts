@@ -64,9 +64,10 @@ export class ModelWebhooks {
         }),
       write: ({ added, letGo, withdrawn, dropped }, { number }) =>
         written(() => {
-          const free = [...letGo, ...added.filter(({ isHeld }) => !isHeld).map(({ id }) => id)];
+          const free = added.filter(({ isHeld }) => !isHeld).map(({ id }) => id);
           for (const message of this.messages)
-            if (message.heldBy === run && free.includes(message.id)) message.heldBy = undefined;
+            if ((message.heldBy === run && letGo.includes(message.id)) || free.includes(message.id))
+              message.heldBy = undefined;
           const isWithdrawn = ({ heldBy, id }: Message): boolean => heldBy === run && withdrawn.includes(id);
           for (const { id } of this.messages.filter(isWithdrawn)) this.reported.delete(id);
           this.messages = this.messages.filter((message) => !isWithdrawn(message));

@@ -276,6 +276,59 @@ describe('webhooks of a cluster', () => {
     expect(world.calls.map(({ data }) => data.type)).toEqual(['budget.exceeded']);
   });
 
+  test('report a cap also where the denial before was not recorded, whenever it comes', async () => {
+    for (const turns of [0, 1, 2, 3, 4, 5, 6]) {
+      const { world, one } = await twoGateways();
+      await world.make(one, 'budgets', ['budget.exceeded']);
+      for (const isRecorded of [false, true]) {
+        const report = one.webhooks.reportExceeded(exceeded);
+        await report!.saved;
+        report!.settle(isRecorded);
+        for (let turn = 0; turn < turns; turn += 1) await undefined; // the withdrawal is on its way
+      }
+      await world.pass(5_000);
+      expect([turns, world.calls.length, world.store.messages]).toEqual([turns, 1, []]);
+    }
+  });
+
+  test.each([
+    ['before', [false, true]],
+    ['after', [true, false]],
+  ])('report a cap that one gateway could not record %s another one did', async (_when, [isFirst]) => {
+    const { world, one, two } = await twoGateways();
+    await world.make(one, 'budgets', ['budget.exceeded']);
+    const [withdrawn, recorded] = [one, two].map(({ webhooks }) => webhooks.reportExceeded(exceeded)!);
+    await Promise.all([withdrawn!.saved, recorded!.saved]);
+    const settling = [() => withdrawn!.settle(false), () => recorded!.settle(true)];
+    for (const settle of isFirst ? settling.reverse() : settling) {
+      settle();
+      await world.settled();
+    }
+    await world.pass(5_000);
+    expect([world.calls.length, world.store.messages]).toEqual([1, []]);
+  });
+
+  test('report a cap that was withdrawn while the database was away', async () => {
+    const { world, one } = await twoGateways();
+    await world.make(one, 'budgets', ['budget.exceeded']);
+    const report = async (isRecorded: boolean) => {
+      const reported = one.webhooks.reportExceeded(exceeded)!;
+      const saved = reported.saved;
+      await world.pass(2_000);
+      await saved;
+      reported.settle(isRecorded);
+      await world.settled();
+    };
+    await report(false);
+    world.store.cutOff.add('one');
+    await report(false);
+    await report(true);
+    expect([one.rows.size, world.calls.length]).toEqual([1, 0]);
+    world.store.cutOff.clear();
+    await world.pass(5_000);
+    expect([one.rows.size, world.calls.length, world.store.messages]).toEqual([0, 1, []]);
+  });
+
   test('are tried again by any gateway, and given up after a day by one', async () => {
     const { world, one, two } = await twoGateways();
     await world.make(one, 'halts', ['halt.created']);

@@ -1,6 +1,46 @@
 /** Webhooks of a cluster, as a step of the schema. */
 import type { Migration } from '../migration.ts';
 
+/** `freed`: which messages are not held any more. */
+const webhookWrite = (create: string, freed: string): string => `
+  -- Answers how many were dropped because too many wait. What is there already was sent again: its answer was lost.
+  ${create} FUNCTION webhook_write(p_epoch uuid, p_id text[], p_hook text[], p_body text[], p_held boolean[], p_once boolean[],
+    p_released text[], p_withdrawn text[], p_dropping text[], p_dropped integer[], p_most integer, p_most_size integer)
+  RETURNS integer LANGUAGE plpgsql AS $$
+  DECLARE dropped_here integer;
+  BEGIN
+    PERFORM 1 FROM webhook WHERE id = ANY (p_hook || p_dropping)
+        OR id IN (SELECT hook FROM webhook_message WHERE id = ANY (p_id || p_released || p_withdrawn))
+      ORDER BY id FOR NO KEY UPDATE;
+    DELETE FROM webhook_reported WHERE reported_at < clock_timestamp() - interval '40 days';
+    UPDATE webhook_message SET held_by = NULL WHERE ${freed};
+    WITH gone AS (DELETE FROM webhook_message WHERE held_by = p_epoch AND id = ANY (p_withdrawn) RETURNING id)
+      DELETE FROM webhook_reported WHERE id IN (SELECT id FROM gone);
+    UPDATE webhook SET dropped = dropped + d.n FROM unnest(p_dropping, p_dropped) d(i, n) WHERE id = d.i;
+    WITH unknown AS (
+        SELECT u.* FROM unnest(p_id, p_hook, p_body, p_held, p_once) WITH ORDINALITY u(id, hook, body, held, once, nth)
+          JOIN webhook w ON w.id = u.hook AND w.disabled_at IS NULL
+          WHERE NOT EXISTS (SELECT FROM webhook_message m WHERE m.id = u.id)),
+      first AS (
+        INSERT INTO webhook_reported (id) SELECT id FROM unknown WHERE once ORDER BY id ON CONFLICT DO NOTHING RETURNING id),
+      before AS (
+        SELECT hook, count(*) AS number, sum(size) AS size FROM webhook_message WHERE hook = ANY (p_hook) GROUP BY hook),
+      counted AS (
+        SELECT u.*, coalesce(b.number, 0) + row_number() OVER line <= p_most
+            AND coalesce(b.size, 0) + sum(octet_length(u.body)) OVER line <= p_most_size AS fits
+          FROM unknown u LEFT JOIN before b ON b.hook = u.hook
+          WHERE NOT u.once OR u.id IN (SELECT id FROM first)
+          WINDOW line AS (PARTITION BY u.hook ORDER BY u.nth)),
+      saved AS (
+        INSERT INTO webhook_message (id, hook, body, size, held_by)
+          SELECT id, hook, body, octet_length(body), CASE WHEN held THEN p_epoch END FROM counted WHERE fits ORDER BY nth),
+      lost AS (SELECT hook, count(*)::integer AS number FROM counted WHERE NOT fits GROUP BY hook),
+      noted AS (UPDATE webhook w SET dropped = w.dropped + l.number FROM lost l WHERE w.id = l.hook)
+      SELECT coalesce(sum(number), 0)::integer INTO dropped_here FROM lost;
+    PERFORM cluster_check(p_epoch);
+    RETURN dropped_here;
+  END $$;`;
+
 /**
  * Hooks and what waits for them. One run at a time calls a hook: `caller`, until `call_until`. It takes the hook with
  * its oldest message for one call, which ends before that, and notes what became of it. Of a run that ended in between,
@@ -57,45 +97,7 @@ const WEBHOOKS = `
     RETURN true;
   END $$;
 
-  -- Answers how many were dropped because too many wait. What is there already was sent again: its answer was lost.
-  CREATE FUNCTION webhook_write(p_epoch uuid, p_id text[], p_hook text[], p_body text[], p_held boolean[], p_once boolean[],
-    p_released text[], p_withdrawn text[], p_dropping text[], p_dropped integer[], p_most integer, p_most_size integer)
-  RETURNS integer LANGUAGE plpgsql AS $$
-  DECLARE dropped_here integer;
-  BEGIN
-    PERFORM 1 FROM webhook WHERE id = ANY (p_hook || p_dropping)
-        OR id IN (SELECT hook FROM webhook_message WHERE id = ANY (p_id || p_released || p_withdrawn))
-      ORDER BY id FOR NO KEY UPDATE;
-    DELETE FROM webhook_reported WHERE reported_at < clock_timestamp() - interval '40 days';
-    UPDATE webhook_message SET held_by = NULL WHERE held_by = p_epoch AND id = ANY (p_released || ARRAY(
-      SELECT u.i FROM unnest(p_id, p_held) u(i, h) WHERE NOT u.h));
-    WITH gone AS (DELETE FROM webhook_message WHERE held_by = p_epoch AND id = ANY (p_withdrawn) RETURNING id)
-      DELETE FROM webhook_reported WHERE id IN (SELECT id FROM gone);
-    UPDATE webhook SET dropped = dropped + d.n FROM unnest(p_dropping, p_dropped) d(i, n) WHERE id = d.i;
-    WITH unknown AS (
-        SELECT u.* FROM unnest(p_id, p_hook, p_body, p_held, p_once) WITH ORDINALITY u(id, hook, body, held, once, nth)
-          JOIN webhook w ON w.id = u.hook AND w.disabled_at IS NULL
-          WHERE NOT EXISTS (SELECT FROM webhook_message m WHERE m.id = u.id)),
-      first AS (
-        INSERT INTO webhook_reported (id) SELECT id FROM unknown WHERE once ORDER BY id ON CONFLICT DO NOTHING RETURNING id),
-      before AS (
-        SELECT hook, count(*) AS number, sum(size) AS size FROM webhook_message WHERE hook = ANY (p_hook) GROUP BY hook),
-      counted AS (
-        SELECT u.*, coalesce(b.number, 0) + row_number() OVER line <= p_most
-            AND coalesce(b.size, 0) + sum(octet_length(u.body)) OVER line <= p_most_size AS fits
-          FROM unknown u LEFT JOIN before b ON b.hook = u.hook
-          WHERE NOT u.once OR u.id IN (SELECT id FROM first)
-          WINDOW line AS (PARTITION BY u.hook ORDER BY u.nth)),
-      saved AS (
-        INSERT INTO webhook_message (id, hook, body, size, held_by)
-          SELECT id, hook, body, octet_length(body), CASE WHEN held THEN p_epoch END FROM counted WHERE fits ORDER BY nth),
-      lost AS (SELECT hook, count(*)::integer AS number FROM counted WHERE NOT fits GROUP BY hook),
-      noted AS (UPDATE webhook w SET dropped = w.dropped + l.number FROM lost l WHERE w.id = l.hook)
-      SELECT coalesce(sum(number), 0)::integer INTO dropped_here FROM lost;
-    PERFORM cluster_check(p_epoch);
-    RETURN dropped_here;
-  END $$;
-
+${webhookWrite('CREATE', 'held_by = p_epoch AND id = ANY (p_released || ARRAY(SELECT u.i FROM unnest(p_id, p_held) u(i, h) WHERE NOT u.h))')}
   -- Hooks to be called now by this run, with the message to send; nobody else calls them for p_ms. A run whose lease
   -- ended a lease ago holds nothing back any more.
   CREATE FUNCTION webhook_take(p_epoch uuid, p_ms integer, p_most integer)
@@ -157,6 +159,17 @@ const WEBHOOKS = `
   END $$;
 `;
 
+/**
+ * Several runs may hold a message that is sent once, while it lies there for the first of them. Once any has recorded
+ * what it reports, the first may not withdraw it any more.
+ */
+const SENT_ONCE = webhookWrite(
+  'CREATE OR REPLACE',
+  `held_by = p_epoch AND id = ANY (p_released)
+      OR id = ANY (ARRAY(SELECT u.i FROM unnest(p_id, p_held) u(i, h) WHERE NOT u.h))`,
+);
+
 export const WEBHOOK_MIGRATIONS: readonly Migration[] = [
   { number: 15, name: 'webhooks of a cluster', sql: WEBHOOKS, toleratedSince: 14 },
+  { number: 17, name: 'webhook messages that are sent once', sql: SENT_ONCE, toleratedSince: 14 },
 ];
