@@ -1,5 +1,6 @@
 /** Which server a request is for: the only one, or the one that its name says. */
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
+import { LISTEN } from './listening.ts';
 import { LISTS, type ListRow, type Lists } from './lists.ts';
 import { type Asked, prefixed, unprefixed } from './subjects.ts';
 import type { Upstream } from './upstream.ts';
@@ -9,17 +10,15 @@ export type Route = { readonly upstream: Upstream; readonly asked: Asked };
 export type Routing = {
   list(request: Request): Promise<Answer>;
   route(asked: Asked): Promise<Route | { readonly problem: string }>;
-  /** The servers that a request goes to unchecked; undefined when it must not. */
+  /** The servers that a request goes to without an operation; undefined when it must not. */
   passing(request: Request): readonly Upstream[] | undefined;
 };
 
-/** They neither act nor read: the level of logs, and what newer clients ask in the place of `initialize`. */
-const PASSING: ReadonlySet<string> = new Set([
-  'logging/setLevel',
-  'resources/unsubscribe',
-  'server/discover',
-  'subscriptions/listen',
-]);
+/**
+ * They neither act nor read: the level of logs, what newer clients ask in the place of `initialize`, and what they
+ * listen to, which `listening.ts` checks.
+ */
+const PASSING: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/unsubscribe', 'server/discover', LISTEN]);
 
 export function routingOf(
   upstreams: readonly Upstream[],

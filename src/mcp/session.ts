@@ -22,6 +22,7 @@ import {
   RPC_CODE,
   resultOf,
 } from './json-rpc.ts';
+import { LISTEN, listened } from './listening.ts';
 import { LISTS, Lists } from './lists.ts';
 import type { PinStore } from './pin-store.ts';
 import { type Route, type Routing, routingOf } from './routing.ts';
@@ -184,13 +185,24 @@ export class Session {
         RPC_CODE.methodNotFound,
         `${method} is not passed on by svc mcp, because it cannot be checked`,
       );
-    return this.#pass(running, passing);
+    const [only] = passing;
+    if (method !== LISTEN || only === undefined) return this.#pass(running, passing, params);
+    const { gateway } = this.#options;
+    const may = await this.#unlessEnded(
+      control,
+      listened(request, { gateway, traceId: this.traceId, server: only.name }),
+    );
+    return may !== undefined && 'params' in may ? this.#pass(running, passing, may.params) : may;
   }
 
-  /** Requests that change nothing and reveal nothing: they go to their servers as they are. */
-  async #pass(running: Running, upstreams: readonly Upstream[]): Promise<Answer | undefined> {
+  /** Requests that change nothing and reveal nothing: they go to their servers without an operation. */
+  async #pass(
+    running: Running,
+    upstreams: readonly Upstream[],
+    params: Fields | undefined,
+  ): Promise<Answer | undefined> {
     const { request, control } = running;
-    const sent = upstreams.map((upstream) => ({ upstream, sent: upstream.request(request.method, request.params) }));
+    const sent = upstreams.map((upstream) => ({ upstream, sent: upstream.request(request.method, params) }));
     const [only] = sent;
     if (only !== undefined && sent.length === 1) {
       running.upstream = only.upstream;

@@ -230,4 +230,51 @@ describe('a session', () => {
     call(2, {});
     expect(textOf((await answer(2)).result)).toBe('Denied: who knows');
   });
+
+  describe('that listens to a server', () => {
+    const listen = (id: number, notifications: unknown): void =>
+      session.receive({
+        jsonrpc: '2.0',
+        id,
+        method: 'subscriptions/listen',
+        params: { _meta: { version: 1 }, notifications, taskIds: ['t'] },
+      });
+    const passed = () => toServer.filter(({ method }) => method === 'subscriptions/listen').map(({ params }) => params);
+    const DENY = { decision: 'DECISION_DENY', reason: 'not this one' };
+
+    test('asks it for lists, for resources that may be read, and for nothing else', async () => {
+      script.BatchCheckActions = [{ responses: [ALLOW, DENY, PENDING] }];
+      const resourceSubscriptions = ['note:a', 'note:secret', 'note:asked', 'note:a'];
+      listen(2, { toolsListChanged: true, promptsListChanged: 'yes', taskIds: ['t'], resourceSubscriptions });
+      expect((await answer(2)).error).toBeUndefined();
+      expect(passed()).toEqual([
+        { _meta: { version: 1 }, notifications: { toolsListChanged: true, resourceSubscriptions: ['note:a'] } },
+      ]);
+      expect(
+        asked.map(({ body }) => body.requests.map((each: any) => [each.action, each.resource, each.dryRun])),
+      ).toEqual([['note:a', 'note:secret', 'note:asked'].map((uri) => ['mcp.read', `bank/${uri}`, true])]);
+    });
+
+    test('is denied what is all denied, and whatever the gateway cannot be asked about', async () => {
+      script.BatchCheckActions = [{ responses: [DENY] }];
+      listen(2, { resourceSubscriptions: ['note:secret'] });
+      expect((await answer(2)).error).toEqual({ code: -32003, message: 'Denied: not this one' });
+      delete script.BatchCheckActions;
+      listen(3, { toolsListChanged: true, resourceSubscriptions: ['note:a'] });
+      expect((await answer(3)).error).toMatchObject({ code: -32003, message: expect.stringContaining('Denied: ') });
+      expect(passed()).toEqual([]);
+    });
+
+    test.each([
+      ['params.notifications must be an object', 'all'],
+      ['a list of at most 1000 uris', { resourceSubscriptions: 'note:a' }],
+      ['a list of at most 1000 uris', { resourceSubscriptions: Array(1_001).fill('note:a') }],
+      ['params.uri must be a non-empty text', { resourceSubscriptions: [7] }],
+      ['no "." or ".." steps', { resourceSubscriptions: ['file:///repo/../etc/passwd'] }],
+    ])('is refused with %s', async (problem, notifications) => {
+      listen(2, notifications);
+      expect((await answer(2)).error).toMatchObject({ code: -32602, message: expect.stringContaining(problem) });
+      expect([passed(), asked]).toEqual([[], []]);
+    });
+  });
 });
