@@ -321,17 +321,29 @@ export class AuditWriter {
     }
     const nowMs = this.#options.nowMs();
     if (current !== undefined && !this.#isDone(current, nowMs)) return current;
-    const next: OpenSegment = { ...this.#createFile(), sizeBytes: 0, startedMs: nowMs };
+    const file = this.#createFile(current);
+    if (file === undefined) return current!;
+    const next: OpenSegment = { ...file, sizeBytes: 0, startedMs: nowMs };
     this.#segment = next;
     this.#unflushed.add(next.path);
     if (current !== undefined) closeSync(current.fd);
     return next;
   }
 
-  #createFile(): Pick<OpenSegment, 'path' | 'fd'> {
+  /**
+   * Undefined: the current one has to go on. Anybody can open connections until no file can be opened, which must not
+   * deny what all others ask.
+   */
+  #createFile(current: OpenSegment | undefined): Pick<OpenSegment, 'path' | 'fd'> | undefined {
     const { directory, fsync } = this.#options;
     const { path } = segmentAt(directory, this.#head.id + 1);
-    const fd = openSync(path, 'wx', 0o600);
+    let fd: number;
+    try {
+      fd = openSync(path, 'wx', 0o600);
+    } catch (error) {
+      if (isOutOfDescriptors(error) && current !== undefined && current.sizeBytes < MAX_SEGMENT_BYTES) return undefined;
+      throw error;
+    }
     try {
       if (fsync === 'always') syncDirectory(directory);
     } catch (error) {
@@ -357,6 +369,8 @@ export class AuditWriter {
     }
   }
 }
+
+const isOutOfDescriptors = (error: unknown): boolean => codeOf(error) === 'EMFILE' || codeOf(error) === 'ENFILE';
 
 /** Anything but its absence is left to the next write to find out. */
 function isSameFile({ path, fd }: OpenSegment): boolean {

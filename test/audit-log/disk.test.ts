@@ -165,6 +165,21 @@ describe('disk', () => {
     },
   );
 
+  test.each(['EMFILE', 'ENFILE'])('a segment goes on for as long as no file can be opened (%s)', async (code) => {
+    const directory = freshDirectory();
+    const writer = openWriter(directory, { segmentBytes: 1_000 });
+    append(writer, [{ reason: 'x'.repeat(1_000) }]);
+    const first = writer.segmentPath;
+    fragileDisk.fail({ create: 2 }, code);
+    const paths = [1, 2, 3].map(() => {
+      append(writer, [{}]);
+      return writer.segmentPath === first ? 'the first' : 'another';
+    });
+    writer.close();
+    expect(paths).toEqual(['the first', 'the first', 'another']);
+    expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 4 });
+  });
+
   test.each(['ENOSPC', 'EDQUOT'])('a full disk (%s) does not keep the log from being opened and locked', (code) => {
     const directory = freshDirectory();
     fragileDisk.fail({ write: 1 }, code);
