@@ -408,7 +408,7 @@ export const VARIABLES = {
     1,
     1_000_000,
     '10000',
-    'maximum gRPC connections per I/O thread; beyond that, new ones are closed',
+    'maximum gRPC connections per I/O thread; when nearly as many are open, those without calls are closed for others, and new ones only where there are none',
   ),
   SVC_MAX_GRPC_STREAMS: count(
     1,

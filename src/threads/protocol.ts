@@ -65,6 +65,8 @@ export type IoNotice =
   | { readonly type: 'drained' }
   /** An answer that had begun could not be finished, for a reason that is no defect of the gateway. */
   | { readonly type: 'cut'; readonly doing: string; readonly reason: string }
+  /** Idle gRPC connections are closed for others. */
+  | { readonly type: 'crowded' }
   | { readonly type: 'error'; readonly doing: string; readonly message: string };
 
 /** `auditIndex` is the reply's place among the entries its batch writes to the audit log; -1: it writes none. */

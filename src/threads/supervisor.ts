@@ -305,10 +305,14 @@ export class Supervisor {
     });
   }
 
-  #noteOf(notice: Extract<IoNotice, { type: 'cut' | 'error' | 'cannot-listen' }>, who: string): void {
+  #noteOf(notice: Extract<IoNotice, { type: 'cut' | 'crowded' | 'error' | 'cannot-listen' }>, who: string): void {
     const { note } = this.#options;
     if (notice.type === 'error') this.#doorDefects += 1;
     if (notice.type === 'cut') note('warn', `the answer to ${notice.doing} was cut off`, { reason: notice.reason });
+    else if (notice.type === 'crowded')
+      note('warn', `${who} closes idle gRPC connections, so that others find a place`, {
+        remedy: 'find out who opens so many, or raise SVC_MAX_GRPC_CONNECTIONS',
+      });
     else if (notice.type === 'error') note('error', `${who} failed at ${notice.doing}`, { error: notice.message });
     else note('error', `${who} cannot listen`, { reason: notice.reason });
   }
@@ -345,6 +349,7 @@ export class Supervisor {
             thread.isDrained = true;
             return this.#checkDrained();
           case 'cut':
+          case 'crowded':
           case 'error':
             return this.#noteOf(message, 'an I/O thread');
           default:

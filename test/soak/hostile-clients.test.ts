@@ -3,20 +3,27 @@
  * requests a byte at a time, streams that are reset as soon as they are opened, dashboards that do not read. Honest
  * agents go on beside them.
  */
-import { connect as connectHttp2 } from 'node:http2';
-import type { Socket } from 'node:net';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
 import { mostFiles, residentMib } from '../support/memory.ts';
-import { head, openSocket } from '../support/raw-http.ts';
+import { startNewcomers } from '../support/newcomers.ts';
+import { endIfOrphaned } from '../support/orphans.ts';
 import { startSoak } from '../support/soak.ts';
+
+const CLIENTS = fileURLToPath(new URL('../support/hostile-clients.mjs', import.meta.url));
 
 const MINUTES = 30;
 const IDLE = 20_000;
 const SLOW = 500;
+/** Of the idle ones, over gRPC: more than the gateway has places for. */
+const GRPC_PART = 1 / 2;
+const PLACES_FOR = 7 / 8;
 const DASHBOARDS = 50;
 const LANES = 4;
 /** Left to the test for its other files and connections, where the system allows fewer than all. */
@@ -24,82 +31,26 @@ const SPARE_FILES = 2_000;
 /** Growth between the first and the last quarter that counts as none. */
 const MOST_GROWTH = 1.25;
 
-/** How many are open now: a system may allow fewer than were asked for. */
-type Held = { count(): number; end(): void };
-
-/** Opened again whenever the gateway closes one. */
-function holdOpen(gateway: TestGateway, count: number, onOpen: (socket: Socket) => void): Held {
-  const sockets = new Set<Socket>();
-  const connected = new Set<Socket>();
-  let isOver = false;
-  const open = (): void => {
-    if (isOver) return;
-    const socket = openSocket(gateway);
-    sockets.add(socket);
-    socket.on('error', () => undefined); // closed by the gateway, as it should be
-    socket.on('connect', () => {
-      connected.add(socket);
-      onOpen(socket);
-    });
-    socket.on('close', () => {
-      sockets.delete(socket);
-      connected.delete(socket);
-      setTimeout(open, 100);
-    });
-    socket.resume();
-  };
-  // A few at a time: more than the queue of the listener holds would only wait in the kernel.
-  const more = setInterval(() => {
-    for (let left = 100; left > 0 && sockets.size < count; left -= 1) open();
-    if (sockets.size >= count) clearInterval(more);
-  }, 20);
-  return {
-    count: () => connected.size,
-    end: () => {
-      isOver = true;
-      clearInterval(more);
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
-
-const dripping = (socket: Socket): void => {
-  const bytes = `${head('POST /api/v1/ops HTTP/1.1', { 'Content-Length': '10000' })}{`;
-  let at = 0;
-  const timer = setInterval(() => {
-    if (!socket.writable || at >= bytes.length) return clearInterval(timer);
-    socket.write(bytes[at]!);
-    at += 1;
-  }, 100);
-  socket.on('close', () => clearInterval(timer));
+/** As test/support/hostile-clients.mjs prints it. */
+type Doings = {
+  readonly idle: number;
+  readonly slow: number;
+  readonly idleGrpc: number;
+  readonly resets: number;
 };
 
-/** Streams that are opened and reset at once, on connections that the gateway closes for it. */
-function resetRapidly(gateway: TestGateway): () => number {
-  let resets = 0;
-  let isOver = false;
-  const run = async (): Promise<void> => {
-    while (!isOver) {
-      const session = connectHttp2(`http://${gateway.grpc}`);
-      session.on('error', () => undefined);
-      while (!isOver && !session.closed && !session.destroyed) {
-        for (let burst = 0; burst < 50 && !session.closed && !session.destroyed; burst += 1) {
-          const call = session.request({ ':method': 'POST', ':path': '/x/y', 'content-type': 'application/grpc' });
-          call.on('error', () => undefined);
-          call.close(8);
-          resets += 1;
-        }
-        await sleep(20);
-      }
-      session.destroy();
-      await sleep(50);
-    }
-  };
-  void run();
-  return () => {
-    isOver = true;
-    return resets;
-  };
+/** In a process of their own: beside thousands of connections the time of the honest ones could not be measured. */
+function startHostile(gateway: TestGateway, counts: readonly number[]): { now: Doings; end(): void } {
+  const ports = [new URL(gateway.url).port, gateway.grpc.split(':').at(-1)!];
+  const child = spawn(process.execPath, [CLIENTS, ...ports, ...counts.map(String)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  endIfOrphaned(child);
+  const hostile = { now: { idle: 0, slow: 0, idleGrpc: 0, resets: 0 }, end: () => void child.kill('SIGKILL') };
+  createInterface(child.stdout).on('line', (line) => {
+    hostile.now = JSON.parse(line) as Doings;
+  });
+  return hostile;
 }
 
 async function openDashboards(gateway: TestGateway, count: number): Promise<() => void> {
@@ -123,46 +74,57 @@ describe('hostile clients', () => {
     const soak = startSoak('hostile-clients');
     const durationMs = soak.of(MINUTES * 60) * 1_000;
     const idle = Math.min(IDLE, soak.of(IDLE) * 10, mostFiles() - SPARE_FILES);
-    const gateway = await startTestGateway({ env: { SVC_BODY_TIMEOUT_SECS: '5' } });
+    const idleGrpc = Math.ceil(idle * GRPC_PART);
+    const places = Math.ceil(idleGrpc * PLACES_FOR);
+    const gateway = await startTestGateway({
+      env: { SVC_BODY_TIMEOUT_SECS: '5', SVC_MAX_GRPC_CONNECTIONS: String(places) },
+    });
     try {
       await registerLoadAgent(gateway);
       const load = startLoad(gateway, 'honest', LANES, Number.POSITIVE_INFINITY);
+      const newcomers = startNewcomers(gateway);
       const besideMs = Math.min(10_000, durationMs / 4);
       await sleep(besideMs);
       const aloneCount = load.answered.length;
-      const [idling, slow] = [holdOpen(gateway, idle, () => undefined), holdOpen(gateway, SLOW, dripping)];
+      const fromMs = performance.now();
+      const hostile = startHostile(gateway, [idle - idleGrpc, SLOW, idleGrpc]);
       const closeDashboards = await openDashboards(gateway, DASHBOARDS);
-      const resets = resetRapidly(gateway);
       const samples: number[] = [];
+      const most = { idle: 0, idleGrpc: 0, slow: 0 };
       const untilMs = performance.now() + durationMs;
       while (performance.now() < untilMs) {
         await sleep(durationMs / 40);
         samples.push(residentMib(gateway.process.pid));
+        for (const kind of ['idle', 'idleGrpc', 'slow'] as const) most[kind] = Math.max(most[kind], hostile.now[kind]);
       }
-      const open = { idle: idling.count(), slow: slow.count() };
-      for (const end of [idling.end, slow.end, closeDashboards]) end();
-      const resetCount = resets();
+      const { resets } = hostile.now;
+      for (const end of [hostile.end, closeDashboards]) end();
       const during = load.answered.length - aloneCount;
       await sleep(1_000);
       const afterFrom = load.answered.length;
       await sleep(besideMs);
       const after = load.answered.length - afterFrom;
-      await load.stop();
-      const failed = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW').length + load.failed.length;
+      await Promise.all([load.stop(), newcomers.stop()]);
+      const denied = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
+      const failures = [...denied.map((answer) => JSON.stringify(answer)), ...load.failures, ...newcomers.failures];
+      if (failures.length > 0) console.error(failures, `hostile clients came at ${Math.round(fromMs)} ms`);
       const quarter = Math.ceil(samples.length / 4);
       const [first, last] = [samples.slice(quarter, 2 * quarter), samples.slice(-quarter)].map((part) =>
         Math.max(...part),
       );
-      expect(failed).toBe(0);
+      expect(failures).toEqual([]);
       expect(last).toBeLessThan(first! * MOST_GROWTH);
       expect(gateway.output.stderr).not.toMatch(/"level":"(?:error|fatal)"/);
       soak.done({
-        'idle connections': open.idle,
-        'connections that send a byte at a time': open.slow,
+        'idle connections over HTTP, most at once': most.idle,
+        'idle connections over gRPC, most at once': `${most.idleGrpc}, with ${places} places for all`,
+        'connections that send a byte at a time, most at once': most.slow,
         'dashboards that read nothing': DASHBOARDS,
-        'streams reset at once': resetCount,
+        'streams reset at once': resets,
         'checks of honest agents meanwhile': during,
-        'checks that failed': failed,
+        'checks on a connection of their own, over HTTP / gRPC': `${newcomers.answered.http} / ${newcomers.answered.grpc}`,
+        'the longest of these took': `${Math.round(newcomers.longestMs)} ms`,
+        'checks that failed': failures.length,
         'checks a second before / meanwhile / after': [
           (aloneCount * 1_000) / besideMs,
           (during * 1_000) / durationMs,

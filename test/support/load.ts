@@ -18,8 +18,10 @@ export type Answered = {
 
 export type Load = {
   readonly answered: Answered[];
-  /** Calls whose connection failed. */
+  /** The name of the error of each call whose connection failed. */
   readonly failed: string[];
+  /** The same with what caused it, and when, for people. */
+  readonly failures: string[];
   readonly pending: () => number;
   /** Sends no more; resolves when every call has been answered or has failed. */
   stop(): Promise<void>;
@@ -37,6 +39,7 @@ export const registerLoadAgent = (gateway: TestGateway, bearer?: string) =>
 export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedAfter = 1_000): Load {
   const answered: Answered[] = [];
   const failed: string[] = [];
+  const failures: string[] = [];
   let isStopped = false;
   let sent = 0;
   let pending = 0;
@@ -71,6 +74,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedA
         });
       } catch (error) {
         failed.push(error instanceof Error ? error.name : String(error));
+        failures.push(failureOf(error, sentAtMs));
         await sleep(10);
       }
       pending -= 1;
@@ -81,10 +85,18 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedA
   return {
     answered,
     failed,
+    failures,
     pending: () => pending,
     stop: async () => {
       isStopped = true;
       await lanesOver;
     },
   };
+}
+
+function failureOf(error: unknown, sentAtMs: number): string {
+  const { cause } = error as { cause?: { code?: string; message?: string; socket?: object } };
+  const afterMs = Math.round(performance.now() - sentAtMs);
+  const why = cause === undefined ? '' : `: ${cause.code} ${cause.message} ${JSON.stringify(cause.socket ?? {})}`;
+  return `sent at ${Math.round(sentAtMs)} ms, failed ${afterMs} ms later: ${String(error)}${why}`;
 }

@@ -7,6 +7,7 @@
  * Until then its caller is a stranger: how many streams strangers may have is limited, in all and for each network
  * address.
  */
+import type { Http2Session } from 'node:http2';
 import { STALLED_MS } from '../shared/limits.ts';
 import { type GrpcStatus, grpcError } from './status.ts';
 
@@ -26,6 +27,8 @@ export type Limits = {
 
 /** What the bounds ask of a call. */
 export type Bounded = {
+  /** Its connection, unless that has ended. */
+  readonly session: Http2Session | undefined;
   readonly unreadBytes: number;
   /** Since when the client has had something to read without reading any of it; Infinity if there is nothing. */
   readonly unreadSinceMs: number;
@@ -69,6 +72,11 @@ export class Bounds {
     const sinceMs = performance.now() - STALLED_MS;
     for (const call of this.#calls) if (call.unreadBytes > 0 || call.isSending(sinceMs)) return true;
     return false;
+  }
+
+  /** The connections that have calls. */
+  busySessions(): ReadonlySet<Http2Session | undefined> {
+    return new Set([...this.#calls].map(({ session }) => session));
   }
 
   /**

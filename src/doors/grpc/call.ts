@@ -1,5 +1,11 @@
 /** One call: a stream of HTTP/2 with messages of gRPC on it, its deadline, its bounds and its end. */
-import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { Bounded, Bounds } from './bounds.ts';
 import type { Head } from './head.ts';
 import { joinMessages, MessageReader, PREFIX_BYTES } from './messages.ts';
@@ -144,6 +150,10 @@ export class Call implements Bounded {
   /** Nobody reads the answer any more. The event `close` of the stream may tell of it much later. */
   get cancelled(): boolean {
     return this.#isOver || this.#isGone;
+  }
+
+  get session(): Http2Session | undefined {
+    return this.#stream.session;
   }
 
   get isPaused(): boolean {

@@ -30,6 +30,8 @@ import { OK } from './status.ts';
 export type GrpcDoor = {
   /** Serves a connection that was accepted elsewhere. */
   readonly serve: (socket: Socket) => void;
+  /** Closes up to so many connections without calls, those first that had none. Returns how many it has closed. */
+  readonly makeRoom: (count: number) => number;
   /**
    * Answers what is in flight and ends the streams, telling clients to go elsewhere; what is left after `graceMs` is
    * cut. Connections are closed by then, not necessarily gone.
@@ -100,6 +102,7 @@ export function createGrpcDoor({ ports, control, limits, addressOf, onDefect }: 
   });
   return {
     serve: server.serve,
+    makeRoom: (count) => server.makeRoom(count),
     drain: (graceMs) => {
       health.drain();
       for (const stream of [...streams]) stream.close(SHUTTING_DOWN);

@@ -12,6 +12,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { plainAddress } from '../../core/base/client-address.ts';
+import { assert } from '../../core/base/result.ts';
 import type { AddressOf } from '../engine/client-address.ts';
 import { Bounds, type Limits } from './bounds.ts';
 import { Call } from './call.ts';
@@ -42,8 +43,14 @@ const MAX_SWEEP_MS = 1_000;
 const PING_EVERY_MS = 60_000;
 const PING_TIMEOUT_MS = 20_000;
 
+/** How long a client may take to close a connection that it was asked to leave. */
+const LEAVING_MS = 1_000;
+
 type Session = {
   readonly address: string;
+  readonly socket: Socket;
+  /** The number of its last call among all; 0: none yet. */
+  lastCall: number;
   /** When the other end was heard last, as far as pings tell. */
   heardMs: number;
   /** When a ping was sent that has no answer yet. */
@@ -66,6 +73,9 @@ export class GrpcServer {
   readonly #http2: Http2Server;
   readonly #sessions = new Map<ServerHttp2Session, Session>();
   readonly #sweeping: NodeJS.Timeout;
+  #calls = 0;
+  /** The connection whose session begins. */
+  #accepted: Socket | undefined;
   /** When the last connections are cut, after `drain`. */
   #drainedByMs: number | undefined;
 
@@ -82,8 +92,28 @@ export class GrpcServer {
 
   /** Serves a connection. */
   readonly serve = (socket: Socket): void => {
+    this.#accepted = socket;
     this.#http2.emit('connection', socket);
   };
+
+  /**
+   * Closes up to so many connections on which no call is open, so that those who come next find a place: first those
+   * that never had a call, then those whose last call is longest ago. Their clients open another when they need one,
+   * while who only holds connections could keep everybody else out. Returns how many it has closed.
+   */
+  makeRoom(count: number): number {
+    const busy = this.#bounds.busySessions();
+    const idle = [...this.#sessions].filter(([session]) => !session.closed && !busy.has(session));
+    const leaving = idle.sort(([, a], [, b]) => a.lastCall - b.lastCall).slice(0, count);
+    for (const [session, { lastCall }] of leaving) {
+      if (lastCall === 0) session.destroy();
+      else session.close(); // A call may be on its way: its client is told that it has to go elsewhere.
+    }
+    setTimeout(() => {
+      for (const [, { socket }] of leaving) socket.destroy();
+    }, LEAVING_MS).unref();
+    return leaving.length;
+  }
 
   get isBusy(): boolean {
     return this.#bounds.isBusy;
@@ -101,7 +131,9 @@ export class GrpcServer {
 
   #greet(session: ServerHttp2Session): void {
     const address = plainAddress(session.socket.remoteAddress ?? '');
-    this.#sessions.set(session, { address, heardMs: performance.now(), pingedMs: undefined });
+    const socket = this.#accepted;
+    assert(socket !== undefined, 'a session begins with its connection');
+    this.#sessions.set(session, { address, socket, lastCall: 0, heardMs: performance.now(), pingedMs: undefined });
     session.on('error', ignore);
     session.once('close', () => {
       this.#sessions.delete(session);
@@ -136,7 +168,9 @@ export class GrpcServer {
       return refuse(stream, { code: CODE.unimplemented, details: `there is no method ${quoted(path)}` });
     const head = readHead(headers, fields);
     if ('code' in head) return refuse(stream, head);
-    const peer = this.#sessions.get(stream.session as ServerHttp2Session)?.address ?? '';
+    const session = this.#sessions.get(stream.session as ServerHttp2Session);
+    if (session !== undefined) session.lastCall = this.#calls += 1;
+    const peer = session?.address ?? '';
     const forwarded = headers['x-forwarded-for'] as string | undefined;
     const address =
       forwarded === undefined || this.#addressOf === undefined

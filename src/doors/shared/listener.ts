@@ -22,6 +22,8 @@ export type ListenOptions = {
   readonly isShared: boolean;
   /** Connections at once; one more is closed as it comes. */
   readonly maxConnections: number;
+  /** Asked to close so many that are not in use, when nearly as many as may be are open. Default: none is closed. */
+  readonly makeRoom?: (count: number) => void;
   readonly onConnection: (socket: Socket) => void;
   /**
    * A connection could not be accepted: the process is out of descriptors, or the limit is reached. The listener
@@ -29,6 +31,9 @@ export type ListenOptions = {
    */
   readonly onError: (error: Error) => void;
 };
+
+/** Of the connections, the part that is kept for those who come. */
+const SPARE_PART = 1 / 16;
 
 /**
  * Whether several threads of this process can listen on one port, each with a socket of its own among which the kernel
@@ -48,12 +53,20 @@ export function listenForGrpc({
   port,
   isShared,
   maxConnections,
+  makeRoom,
   onConnection,
   onError,
 }: ListenOptions): Promise<GrpcListener> {
   assert(!isShared || canSharePort(), 'a port is shared only where that is possible');
   const sockets = new Set<Socket>();
+  const spare = Math.ceil(maxConnections * SPARE_PART);
+  let untilRoom = 0;
   const server = createServer({ noDelay: true }, (socket) => {
+    untilRoom -= 1;
+    if (sockets.size >= maxConnections - spare && untilRoom <= 0) {
+      makeRoom?.(spare);
+      untilRoom = spare; // what is closed is not gone yet
+    }
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     onConnection(socket);

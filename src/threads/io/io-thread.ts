@@ -19,6 +19,7 @@ import { credentialDigests } from '../../doors/rpc/credential-digests.ts';
 import type { WirePorts } from '../../doors/rpc/ports.ts';
 import { canSharePort, type GrpcListener, listenForGrpc } from '../../doors/shared/listener.ts';
 import { LargeBatches } from '../../limits/large-batches.ts';
+import { throttle } from '../../limits/rate-limit.ts';
 import type { Clock } from '../../ports/ports.ts';
 import { createClock } from '../../system/clock.ts';
 import type { IoNotice, IoStart, LocalStart } from '../protocol.ts';
@@ -101,6 +102,7 @@ class IoThread {
   readonly #http: HttpDoor;
   readonly #grpc: GrpcDoor | undefined;
   #grpcListener: GrpcListener | undefined;
+  readonly #reportCrowd = throttle({ nowMs: () => performance.now() }, () => this.#notify({ type: 'crowded' }));
 
   constructor(channel: IoChannel, start: LocalStart) {
     this.#channel = channel;
@@ -155,6 +157,7 @@ class IoThread {
         port: ports.grpcPort,
         isShared: threads > 1 && canSharePort(),
         maxConnections: maxGrpcConnections,
+        makeRoom: this.#makeGrpcRoom,
         onConnection: this.#grpc.serve,
         onError: (error) => this.#onError(error, 'accepting a gRPC connection'),
       }));
@@ -168,6 +171,10 @@ class IoThread {
     this.#http.close();
     process.exit(1);
   }
+
+  readonly #makeGrpcRoom = (count: number): void => {
+    if (this.#grpc !== undefined && this.#grpc.makeRoom(count) > 0) this.#reportCrowd();
+  };
 
   /** Closes the doors with all their connections. */
   close(): void {
