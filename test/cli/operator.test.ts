@@ -138,7 +138,15 @@ describe('operator', () => {
     expect(heading).toMatch(/^ID +SCOPE +ACTIONS +MODE +AGE +REASON$/);
     const short = made.halt.id.slice(0, 8);
     expect(listed).toMatch(new RegExp(`^${short} {2}agent:acme/search/halted {2}\\* +terminate {2}\\d+s +drill$`));
-    expect((await svc(`halts release ${short} --reason over`)).stdout).toMatch(/^Released halt .* of agent:acme/);
+    expect((await svc(`halts release ${short} --reason over`)).stdout).toMatch(
+      /^Released halt .* of agent:acme\/search\/halted\. What it has ended stays ended\.\n/,
+    );
+    const brief = await svc('halt org:brief --pause --expires 2h --reason drill');
+    expect(brief.stdout).toMatch(
+      /^Halted org:brief: halt (\S+), 0 operations paused\.\nIt holds until \d{4}\S+Z, or: svc halts release \1 /,
+    );
+    const [, id] = brief.stdout.split(/halt |,/);
+    expect((await svc(`halts release ${id} --reason over`)).stdout).toMatch(/\. What it had paused runs again/);
     expect((await svc('halts release 00000000 --reason over')).stderr).toMatch(/^error: halt 00000000 not found\n/);
     const rules = await json('policy rules starter');
     expect(rules.rules.find(({ id }: { id: string }) => id === 'releases')).toMatchObject({
@@ -437,7 +445,7 @@ describe('operator', () => {
     expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
   });
 
-  test('operations fit a narrow terminal: what they are stays whole as long as it can', async () => {
+  test('operations fit a narrow terminal: what they are is shown whole, below if need be', async () => {
     const opId = `${'ab'.repeat(16)}:${'cd'.repeat(8)}`;
     await svc(`agents register narrow/a-team-of-it/an-agent-of-that`);
     await svc(
@@ -446,9 +454,17 @@ describe('operator', () => {
     await svc(`ops terminate ${opId}`);
     const list = 'ops ls --org narrow';
     const [narrow, usual, wide] = [await linesOn(60, list), await linesOn(80, list), await linesOn(120, list)];
-    expect(narrow[1]).toBe('ababab:cdcdcd  terminated  narrow/a-…  tool.call  web_search');
+    expect(narrow.slice(1)).toEqual([
+      'ababab:cdcdcd  terminated  narrow/a-t  tool.call  web_search',
+      '                           eam-of-it/',
+      '                           an-agent-o',
+      '                           f-that',
+    ]);
     expect(usual[0]).toMatch(/^OPERATION +STATE +AGENT +ACTION +RESOURCE$/);
-    expect(usual[1]).toBe('ababab:cdcdcd  terminated  narrow/a-team-of-it/an-agent-…  tool.call  web_search');
+    expect(usual.slice(1)).toEqual([
+      'ababab:cdcdcd  terminated  narrow/a-team-of-it/an-agent-o  tool.call  web_search',
+      '                           f-that',
+    ]);
     expect(wide[1]).toMatch(
       /^ababab:cdcdcd {2}terminated {2}narrow\/a-team-of-it\/an-agent-of-that {2}tool\.call {2}web_search {2}\d+s$/,
     );

@@ -39,10 +39,12 @@ export async function create(invocation: Invocation): Promise<void> {
     actions: actions.length === 0 ? undefined : actions,
     expires_at: timeAhead('--expires', options.text('expires'), Date.now()),
   });
-  const halt = answer.halt as Row;
+  const { id, scope: halted, mode, expires_at: expiresAt } = answer.halt as Row;
+  const ops = `${count(answer.ops_affected)} ${mode === 'pause' ? 'paused' : 'terminated'}`;
+  const end = typeof expiresAt === 'string' ? ` ${expiresAt}, or` : '';
   await show(globals.output, answer, () => [
-    printable(`Halted ${String(halt.scope)}: halt ${String(halt.id)}, ${count(answer.ops_affected)} stopped.`),
-    printable(`It holds until: svc halts release ${String(halt.id)} --reason …`),
+    printable(`Halted ${String(halted)}: halt ${String(id)}, ${ops}.`),
+    printable(`It holds until${end}: svc halts release ${String(id)} --reason …`),
   ]);
 }
 
@@ -72,9 +74,13 @@ export async function release(invocation: Invocation): Promise<void> {
   const whole = await wholeId(api, id, { path: HALTS, key: 'halts', query: {} });
   const path = `${HALTS}/${encodeURIComponent(whole)}/release`;
   const answer = await api.post(path, 'halt', { reason: options.text('reason') });
-  const halt = answer.halt as Row;
+  const { id: released, scope, mode } = answer.halt as Row;
+  const after =
+    mode === 'pause'
+      ? 'What it had paused runs again, unless another halt covers it.'
+      : 'What it has ended stays ended.';
   await show(globals.output, answer, () => [
-    printable(`Released halt ${String(halt.id)} of ${String(halt.scope)}. What it had paused runs again.`),
+    printable(`Released halt ${String(released)} of ${String(scope)}. ${after}`),
   ]);
 }
 

@@ -17,9 +17,9 @@ const columnsOf = (rows: readonly Row[]): readonly Column[] => {
   return [
     { title: 'OPERATION', cell: ({ op_id: opId }) => short.get(String(opId)), isWhole: true },
     { title: 'STATE', cell: stateText, isWhole: true },
-    { title: 'AGENT', cell: ({ agent }) => agentText(agent), isKept: true },
-    { title: 'ACTION', cell: 'action', isKept: true },
-    { title: 'RESOURCE', cell: 'resource', isKept: true },
+    { title: 'AGENT', cell: ({ agent }) => agentText(agent), isKept: true, isWrapped: true },
+    { title: 'ACTION', cell: 'action', isKept: true, isWrapped: true },
+    { title: 'RESOURCE', cell: 'resource', isKept: true, isWrapped: true },
     { title: 'SINCE', cell: awayAt('updated_at'), isSpare: true },
   ];
 };

@@ -1,6 +1,6 @@
 /** Rows as columns of text. */
 import { printable } from './printable.ts';
-import { clipped, padded, widthOf } from './width.ts';
+import { clipped, padded, piecesOf, widthOf } from './width.ts';
 import { brief } from './words.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -16,6 +16,8 @@ export type Column = {
   readonly isWhole?: boolean;
   /** Shortened only once every spare column is left out. */
   readonly isKept?: boolean;
+  /** Goes on below where it does not fit, instead of being cut off. */
+  readonly isWrapped?: boolean;
   /**
    * Left out where not all would fit the terminal: the last one first, but before the others one that is empty in every
    * row.
@@ -57,7 +59,26 @@ export function tableLines(
       width,
     );
   const widths = width === undefined ? natural : fitted(columns, natural, cells, width);
-  return [columns.map(({ title }) => title), ...cells].map((row) => lineOf(columns, row, widths));
+  return [
+    lineOf(
+      columns,
+      columns.map(({ title }) => title),
+      widths,
+    ),
+    ...cells.flatMap((row) => linesOf(columns, row, widths)),
+  ];
+}
+
+function linesOf(columns: readonly Column[], cells: readonly string[], widths: readonly number[]): readonly string[] {
+  const pieces = cells.map((cell, at) => (columns[at]?.isWrapped === true ? piecesOf(cell, widths[at] ?? 0) : [cell]));
+  const height = Math.max(...pieces.map(({ length }) => length));
+  return Array.from({ length: height }, (_, line) =>
+    lineOf(
+      columns,
+      pieces.map((each) => each[line] ?? ''),
+      widths,
+    ),
+  );
 }
 
 const lineOf = (columns: readonly Column[], cells: readonly string[], widths: readonly number[]): string =>

@@ -29,4 +29,20 @@ export function clipped(text: string, width: number): string {
   return `${kept}…`;
 }
 
+/** The text in pieces of at most `width` columns; a character that is wider is a piece of its own. */
+export function piecesOf(text: string, width: number): readonly string[] {
+  const pieces = [''];
+  let used = 0;
+  for (const character of text) {
+    const columns = columnsOf(character);
+    if (used + columns > width && used > 0) {
+      pieces.push('');
+      used = 0;
+    }
+    pieces[pieces.length - 1] += character;
+    used += columns;
+  }
+  return pieces;
+}
+
 export const padded = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)));
