@@ -39,6 +39,8 @@ const FULL = fail({
   what: 'the number of those who wait for approvals',
 } as const);
 
+type Change = { readonly happened: Promise<void>; readonly wake: () => void; readonly stop: () => void };
+
 /** Where agents and people wait for approvals (docs/spec.md, Approvals). */
 export class ApprovalWaits {
   readonly #deps: ApprovalWaitsDeps;
@@ -54,13 +56,23 @@ export class ApprovalWaits {
   async wait(reader: ApprovalReader, id: string, waitMs: number): Promise<Result<Approval, Fault>> {
     const endMs = this.#deps.nowMs() + waitMs;
     for (;;) {
-      const approval = await this.#read(reader, id);
-      const leftMs = endMs - this.#deps.nowMs();
-      if (!approval.ok || approval.value.state !== 'pending' || leftMs <= 0) return approval;
-      const { orgId } = approval.value.agent;
-      if (this.#count >= MAX_WAITING || !this.#quota.tryAcquire(orgId)) return FULL;
-      await this.#changeOf(id, leftMs);
-      this.#quota.release(orgId);
+      // Before it is read: what changes it in the same turn must wake this caller, too.
+      const change = this.#listen(id);
+      try {
+        const approval = await this.#read(reader, id);
+        const leftMs = endMs - this.#deps.nowMs();
+        if (!approval.ok || approval.value.state !== 'pending' || leftMs <= 0) return approval;
+        const { orgId } = approval.value.agent;
+        if (this.#count >= MAX_WAITING || !this.#quota.tryAcquire(orgId)) return FULL;
+        this.#count += 1;
+        const stopTimer = this.#deps.after(leftMs, change.wake);
+        await change.happened;
+        stopTimer();
+        this.#count -= 1;
+        this.#quota.release(orgId);
+      } finally {
+        change.stop();
+      }
     }
   }
 
@@ -76,22 +88,23 @@ export class ApprovalWaits {
       : commands.ask({ type: 'own-approval', ...reader, id });
   }
 
-  /** Resolves when the approval changes, or after that time. */
-  #changeOf(id: string, waitMs: number): Promise<void> {
+  /** `happened` resolves when the approval changes, or `wake` is called. Call `stop` in any case. */
+  #listen(id: string): Change {
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting);
-    this.#count += 1;
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        stop();
+    let wake = (): void => undefined;
+    const happened = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    waiting.add(wake);
+    return {
+      happened,
+      wake,
+      stop: () => {
         waiting.delete(wake);
         if (waiting.size === 0) this.#waiting.delete(id);
-        this.#count -= 1;
-        resolve();
-      };
-      const stop = this.#deps.after(waitMs, wake);
-      waiting.add(wake);
-    });
+      },
+    };
   }
 }
 
