@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '../dist/src/stores/trial-postgres/trial-postgres.js';
 
@@ -65,24 +66,42 @@ async function startGateway(number) {
   console.log(`${name} is ready: http://127.0.0.1:${PORT + number}, process ${child.pid}`);
 }
 
-/** Each connection goes to the next gateway that accepts it. */
+/** By port, the gateways that were ready when they were last asked, and what is connected to each. */
+const ready = new Map();
+
+/** The system accepts connections for a process that is stopped, so that it does not answer is found out by asking. */
+async function askIfReady(port) {
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(
+    () => ({}),
+  );
+  if (answer.ok && !ready.has(port)) ready.set(port, new Set());
+  if (answer.ok) return;
+  for (const far of ready.get(port) ?? []) far.destroy();
+  ready.delete(port);
+}
+
+const askAll = () => Promise.all(Array.from({ length: GATEWAYS }, (_, at) => askIfReady(PORT + 1 + at)));
+
+async function watchGateways() {
+  for (; !isStopping; await sleep(1_000)) await askAll();
+}
+
+/** Each connection goes to the next gateway that is ready, and ends when that is no more. */
 let next = 0;
 const balancer = createServer((near) => {
   near.on('error', () => near.destroy());
-  const first = (next += 1);
-  const forward = (attempt) => {
-    if (attempt === GATEWAYS) return near.destroy();
-    const far = connect(PORT + 1 + ((first + attempt) % GATEWAYS), '127.0.0.1');
-    let isOpen = false;
-    far.once('connect', () => {
-      isOpen = true;
-      near.pipe(far).pipe(near);
-    });
-    far.on('error', () => (isOpen ? near.destroy() : forward(attempt + 1)));
-    far.once('close', () => isOpen && near.destroy());
-    near.once('close', () => far.destroy());
-  };
-  forward(0);
+  next += 1;
+  const [port, connected] = [...ready][next % ready.size] ?? [];
+  if (port === undefined) return near.destroy();
+  const far = connect(port, '127.0.0.1');
+  connected.add(far);
+  near.pipe(far).pipe(near);
+  far.on('error', () => near.destroy());
+  far.once('close', () => {
+    connected.delete(far);
+    near.destroy();
+  });
+  near.once('close', () => far.destroy());
 });
 
 async function stop() {
@@ -105,6 +124,8 @@ process.on('SIGTERM', () => void stop());
 try {
   await startGateway(1); // the first one makes the tables
   await Promise.all([startGateway(2), startGateway(3)]);
+  await askAll();
+  void watchGateways();
   await new Promise((resolve, reject) => balancer.once('error', reject).listen(PORT, '127.0.0.1', resolve));
   console.log(`
 The cluster is ready at http://127.0.0.1:${PORT}, the balancer. In another terminal:
