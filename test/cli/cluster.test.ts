@@ -9,6 +9,12 @@ const op = (op_home: string) => ({
   agent: { org_id: 'acme', team_id: 's', agent_id: op_home },
 });
 
+const member = (name: string, leftSecs: number) => ({
+  name,
+  state: leftSecs > 0 ? 'live' : 'suspect',
+  lease_until: new Date(Date.now() + leftSecs * 1000).toISOString(),
+});
+
 describe('the command line at a cluster', () => {
   let server: FakeServer;
   let cli: CliHome;
@@ -17,6 +23,8 @@ describe('the command line at a cluster', () => {
       if (url.startsWith('/api/v1/ops/twice'))
         return answerJson(response, 200, { ops: [op('home-one'), op('home-two')] });
       if (url.startsWith('/api/v1/ops/once')) return answerJson(response, 200, op('home-one'));
+      if (url === '/api/v1/cluster')
+        return answerJson(response, 200, { members: [member('one', 90), member('two', -90)] });
       if (method === 'GET') return answerJson(response, 200, { api_keys: [], next_cursor: null });
       response.setHeader('svc-unconfirmed', url.includes('late') ? 'two, database' : 'two');
       if (url.includes('/ops/')) return answerJson(response, 200, { op_id: url.split('/')[4], state: 'terminated' });
@@ -51,6 +59,12 @@ describe('the command line at a cluster', () => {
     expect([one.stderr, one.stdout.match(/^op_home/gm)?.length]).toEqual(['', 1]);
     const json = JSON.parse((await svc('ops', 'show', 'twice:s', '-o', 'json')).stdout);
     expect(json.ops.map((each: { op_home: string }) => each.op_home)).toEqual(['home-one', 'home-two']);
+  });
+
+  test('tells a lease that lasts from one that is over', async () => {
+    const { stdout } = await svc('cluster', 'ls');
+    expect(stdout).toMatch(/^one +live .* {2}1m {3,}/m);
+    expect(stdout).toMatch(/^two +suspect .* {2}1m ago {2}/m);
   });
 
   test('names gateways that did not confirm, and the order counts as done', async () => {

@@ -15,11 +15,16 @@ function headOf({ audit_head: head }: Row): string {
   return hash === undefined ? '-' : `${id} ${hash.slice(0, HASH_SHOWN)}`;
 }
 
+const leaseLeft = awayAt('lease_until');
+/** How long it lasts yet; of one that is over, since when. */
+const leaseOf = (row: Row): unknown =>
+  Date.parse(String(row.lease_until)) < Date.now() ? `${String(leaseLeft(row))} ago` : leaseLeft(row);
+
 const COLUMNS: readonly Column[] = [
   { title: 'NAME', cell: 'name', isWhole: true },
   { title: 'STATE', cell: 'state' },
   { title: 'VERSION', cell: 'version' },
-  { title: 'LEASE', cell: awayAt('lease_until') },
+  { title: 'LEASE', cell: leaseOf },
   { title: 'SKEW', cell: ({ skew_ms: ms }) => `${String(ms)} ms` },
   { title: 'UNCONFIRMED', cell: 'unconfirmed' },
   { title: 'STRANDED', cell: ({ stranded_usd: usd }) => (usd === 0 ? '-' : `$${String(usd)}`) },
