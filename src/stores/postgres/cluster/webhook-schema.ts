@@ -171,5 +171,5 @@ const SENT_ONCE = webhookWrite(
 
 export const WEBHOOK_MIGRATIONS: readonly Migration[] = [
   { number: 15, name: 'webhooks of a cluster', sql: WEBHOOKS, toleratedSince: 14 },
-  { number: 17, name: 'webhook messages that are sent once', sql: SENT_ONCE, toleratedSince: 14 },
+  { number: 18, name: 'webhook messages that are sent once', sql: SENT_ONCE, toleratedSince: 14 },
 ];
