@@ -95,6 +95,7 @@ export async function joinMember(options: MemberOptions): Promise<SimulatedMembe
 }
 
 const counted = (ledger: Ledger, trade: Trade): Ledger => ({
+  ...ledger,
   exchange: async (sequence, rows) => {
     const startedMs = performance.now();
     const answered = await ledger.exchange(sequence, rows);

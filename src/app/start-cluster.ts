@@ -327,7 +327,10 @@ function keepMembership(
     hasCaughtUp: () => replicas.takePolled(),
     reportOf,
     onReplaced: () => {
-      log.error('another gateway has taken the name of this one, or an operator has forgotten it; stopping', { name });
+      log.error(
+        'another gateway has taken the name of this one, or runs on a copy of its data directory, or an operator has forgotten it; stopping',
+        { name },
+      );
       onReplaced();
     },
     log,

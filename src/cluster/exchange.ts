@@ -1,6 +1,8 @@
+import type { Result } from '../core/base/result.ts';
 import type { BudgetTracker } from '../core/budget/budget.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { AccountRow, Shortage } from '../core/budget/grants.ts';
+import type { Fault } from '../core/fault.ts';
 import type { Bus, Ledger } from '../ports/cluster.ts';
 
 export type BudgetExchangeOptions = {
@@ -47,6 +49,10 @@ export class BudgetExchange {
   /** How often others were asked since checks began to wait. */
   #recalls = 0;
   #sequence = 0;
+  #failures = 0;
+  /** The server that has been told everything. */
+  #server: string | undefined;
+  #isStating = false;
   /** By each of the clocks: one that nobody sets may stand still while the machine is suspended. */
   #reachedAt: { readonly steadyMs: number; readonly nowMs: number };
   #isUnreachable = false;
@@ -72,6 +78,7 @@ export class BudgetExchange {
 
   start(): void {
     this.#ticking = setInterval(() => this.#tick(), EXCHANGE_EVERY_MS);
+    void this.#state();
   }
 
   /** Reports everything that was spent, and keeps nothing. What still waits is decided by what there is. */
@@ -109,6 +116,31 @@ export class BudgetExchange {
     if (unreachedMs > FREEZE_AFTER_MS) budgets.freezeGrants(nowMs());
     this.#isDue = true;
     void this.#run();
+    void this.#state();
+  }
+
+  /** Tells everything again to a server that may have forgotten it. Never rejects. */
+  async #state(): Promise<void> {
+    if (this.#isStating) return;
+    this.#isStating = true;
+    try {
+      await this.#stateTo(await this.#options.ledger.server());
+    } catch (error) {
+      this.#options.onError(error, 'telling the ledger what this gateway holds');
+    } finally {
+      this.#isStating = false;
+    }
+  }
+
+  async #stateTo(server: Result<string, Fault>): Promise<void> {
+    const { budgets, ledger } = this.#options;
+    if (!server.ok || server.value === this.#server) return;
+    const failures = this.#failures;
+    budgets.restateGrants();
+    await this.flush();
+    if (this.#isClosed || budgets.hasUnstatedRows || failures !== this.#failures) return; // the next tick begins anew
+    const stated = await ledger.stated(server.value);
+    if (stated.ok) this.#server = server.value;
   }
 
   #recall(accounts: readonly string[]): void {
@@ -214,7 +246,10 @@ export class BudgetExchange {
     onExchanged?.(steadyMs() - sentAt.steadyMs);
     // Only the answer to the latest is taken: an earlier one does not know what was lowered since.
     this.#isUnreachable = !answered.ok;
-    if (!answered.ok || answered.value === undefined || sequence !== this.#sequence) return false;
+    if (!answered.ok || answered.value === undefined || sequence !== this.#sequence) {
+      this.#failures += 1;
+      return false;
+    }
     this.#reachedAt = sentAt;
     const alerts = budgets.takeGrants(rows, answered.value, nowMs());
     if (alerts.length > 0) onAlerts(alerts);

@@ -118,6 +118,10 @@ export type Ledger = {
     sequence: number,
     rows: readonly AccountRow[],
   ): Promise<Result<readonly Grant[] | undefined, Fault | Replaced | UnknownRun>>;
+  /** Which server it is: another one, or one that was started again, may have forgotten the latest exchanges. */
+  server(): Promise<Result<string, Fault>>;
+  /** This run has said everything again to that server, which grants nothing until all have. */
+  stated(server: string): Promise<Result<void, Fault | Replaced | UnknownRun>>;
 };
 
 /** What all gateways have spent of an account of the ledger, in each of the periods asked for. */

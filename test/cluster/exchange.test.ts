@@ -20,7 +20,7 @@ function openCluster(cap: number) {
   vi.useFakeTimers({ now: NOON_MS });
   onTestFinished(() => void vi.useRealTimers());
   const ledger = new ModelLedger();
-  const world = { isAway: false, latencyMs: 0, suspendedMs: 0 };
+  const world = { isAway: false, latencyMs: 0, suspendedMs: 0, server: 'first', stated: [] as string[] };
   const listeners: { readonly run: string; readonly hear: (from: RunId, message: ClusterMessage) => void }[] = [];
   const start = (run: string) => {
     ledger.join(run);
@@ -32,8 +32,16 @@ function openCluster(cap: number) {
         exchange: async (sequence, rows) => {
           if (world.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, world.latencyMs));
           if (world.isAway) return { ok: false, fault: { kind: 'store_unreachable', retryAfterSecs: 1 } };
+          const isUnheard = ledger.unheard.has(run);
           const answered = ledger.exchange(run, sequence, rows);
+          if (isUnheard) ledger.unheard.add(run); // until it says that this was all
           return answered === 'replaced' ? { ok: false, fault: { kind: 'replaced' } } : { ok: true, value: answered };
+        },
+        server: async () => ({ ok: true, value: world.server }),
+        stated: async (server) => {
+          world.stated.push(`${run} ${server}`);
+          ledger.unheard.delete(run);
+          return { ok: true, value: undefined };
         },
       },
       bus: {
@@ -76,7 +84,7 @@ function openCluster(cap: number) {
     return { budgets, exchange, check, spend };
   };
   const account = () => ledger.accounts.get('org/acme d:2026-11-25');
-  return { start, account, world };
+  return { ledger, start, account, world };
 }
 
 /** Until the promise has an answer, at most two seconds. */
@@ -126,6 +134,31 @@ describe('a gateway that trades with the ledger', () => {
     world.suspendedMs = 6 * 60_000;
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await answered(check(1))).toBe('unconfirmed');
+  });
+
+  test('says again what it holds to a server that has forgotten it', async () => {
+    const { ledger, start, account, world } = openCluster(1_000);
+    const [one, two] = [start('one'), start('two')];
+    expect(await answered(one.check(600))).toBeUndefined();
+    one.spend(100);
+    await one.exchange.report();
+    expect(account()).toMatchObject({ spent: 100 });
+    expect(world.stated.toSorted()).toEqual(['one first', 'two first']);
+    // A standby takes over that has heard of nothing.
+    ledger.accounts.clear();
+    for (const [run, { grants }] of ledger.runs) {
+      grants.clear();
+      ledger.unheard.add(run);
+    }
+    const early = two.check(200);
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await early).toBe('unconfirmed');
+    world.server = 'second';
+    await vi.advanceTimersByTimeAsync(1_500);
+    expect(world.stated.slice(2).toSorted()).toEqual(['one second', 'two second']);
+    expect(account()!.spent).toBe(100);
+    expect(account()!.out).toBeGreaterThanOrEqual(600);
+    expect([await answered(two.check(400)), await answered(two.check(300))]).toEqual(['exceeded', undefined]);
   });
 
   test('reports of more accounts than fit one exchange each in its turn', () => {

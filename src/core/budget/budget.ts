@@ -129,6 +129,16 @@ export class BudgetTracker {
     return this.#grants?.isUrgent === true;
   }
 
+  /** Has the ledger told everything again. */
+  restateGrants(): void {
+    this.#grants?.restate();
+  }
+
+  /** Whether there is something left of that. */
+  get hasUnstatedRows(): boolean {
+    return this.#grants?.isUnstated === true;
+  }
+
   /** Has the ledger told soon what was spent, of so many accounts at most. */
   reportSoon(most: number, nowMs: number): void {
     this.#advance(nowMs);

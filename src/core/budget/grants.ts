@@ -71,6 +71,8 @@ export class BudgetGrants {
   readonly #byName = new Map<string, Account>();
   /** Exchanged at once: a check waits, or another gateway does. */
   readonly #urgent = new Set<Account>();
+  /** To be said again, behind the urgent ones. */
+  #unstated: Account[] = [];
   readonly #sliceMs: number;
 
   /** `sliceMs`: for how long a grant is to last. */
@@ -179,15 +181,28 @@ export class BudgetGrants {
     }
   }
 
+  /** Another server may have forgotten what its predecessor was told: the next exchanges say all of it again. */
+  restate(): void {
+    this.#unstated = [...this.#byName.values()];
+  }
+
+  get isUnstated(): boolean {
+    return this.#unstated.length > 0;
+  }
+
   /** Whether a check waits for an exchange, or another gateway does. */
   get isUrgent(): boolean {
-    return this.#urgent.size > 0;
+    return this.#urgent.size > 0 || this.#unstated.length > 0;
   }
 
   /** The accounts to exchange now, at most so many: the urgent ones, and `all` that are due otherwise. */
   due(most: number, all: boolean, window: PeriodWindow, epoch: Epoch, nowMs: number): readonly AccountRow[] {
     const accounts = new Set([...this.#urgent].slice(0, most));
     for (const account of accounts) this.#urgent.delete(account);
+    while (accounts.size < most && this.#unstated.length > 0) {
+      const account = this.#unstated.pop()!;
+      if (!account.envelope.removed) accounts.add(account);
+    }
     if (all)
       for (const account of [...this.#byName.values()]) {
         if (accounts.size === most) break;
@@ -257,7 +272,8 @@ export class BudgetGrants {
       if (needed > 0 && grant.grantedMicroUsd >= Math.max(row.keptMicroUsd, row.spentMicroUsd) + needed) {
         account.neededMicroUsd = 0;
         account.exhausted = undefined;
-      } else if (needed > 0) account.refusedAtMs = nowMs;
+      } else if (needed > row.capMicroUsd - grant.spentByAllMicroUsd - grant.heldByAllMicroUsd)
+        account.refusedAtMs = nowMs; // else there is room, and the ledger grants nothing to anybody at the moment
       if (grant.alertPercent === undefined) continue;
       alerts.push({
         ...account.envelope.owner(),

@@ -86,6 +86,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
     'audit_hash',
     'skew_ms',
     'unconfirmed',
+    'stated_to',
   ],
   cluster_server: ['started_at', 'noticed_at'],
   policy_active: ['version', 'activated_at', 'activated_by'],

@@ -87,6 +87,29 @@ const ENDED_RUNS = `
   END $$;
 `;
 
+/**
+ * A server that took over may have forgotten the latest exchanges. That a run has been heard of is not enough: it has
+ * to have said again what it keeps of every account.
+ */
+const STATED = `
+  ALTER TABLE cluster_node ADD COLUMN stated_to timestamptz;
+  -- Nobody had been granted anything before this database had its tables.
+  UPDATE cluster_server SET noticed_at = '-infinity';
+
+  CREATE FUNCTION cluster_stated(p_epoch uuid, p_server timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM cluster_check(p_epoch);
+    UPDATE cluster_node SET stated_to = p_server WHERE epoch = p_epoch AND p_server = pg_postmaster_start_time();
+  END $$;
+
+  DO $$
+  BEGIN
+    EXECUTE replace(pg_get_functiondef('budget_exchange'::regproc), 'seen_at < server.noticed_at',
+      'stated_to IS DISTINCT FROM server.started_at');
+  END $$;
+`;
+
 export const ENDED_RUN_MIGRATIONS: readonly Migration[] = [
   { number: 17, name: 'ended runs of a cluster', sql: ENDED_RUNS, toleratedSince: 14 },
+  { number: 18, name: 'holdings after a fail-over', sql: STATED, toleratedSince: 14 },
 ];

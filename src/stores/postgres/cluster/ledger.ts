@@ -58,5 +58,12 @@ export function createPostgresLedger({ postgres, run, leaseMs, policyVersion }: 
         );
         return granted.length === 0 ? undefined : granted.map(grantOf);
       }),
+    server: () =>
+      postgres.attempt(async (on) => {
+        const { rows } = await on.query<{ server: string }>('SELECT pg_postmaster_start_time()::text AS server');
+        return rows[0]!.server;
+      }),
+    stated: (server) =>
+      attemptAsRun(postgres, async (on) => void (await on.query('SELECT cluster_stated($1, $2)', [run, server]))),
   };
 }

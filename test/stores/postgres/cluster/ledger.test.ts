@@ -197,6 +197,28 @@ describe('the ledger in the database', () => {
     expect(now.ok && now.value?.[0]?.grantedMicroUsd).toBe(10);
   });
 
+  test('grants nothing as another server until every run has said what it holds', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const [one, two] = [ledgerOf(await join('one')), ledgerOf(await join('two'))];
+    const wanting = { neededMicroUsd: 1, wantedMicroUsd: 10 };
+    await client.query(`UPDATE cluster_server SET started_at = '-infinity'`);
+    const server = await one.server();
+    let sequence = 0;
+    const granted = async (): Promise<number | false | undefined> => {
+      sequence += 1;
+      const answered = await one.exchange(sequence, [rowOf('org/acme', wanting)]);
+      return answered.ok && answered.value?.[0]?.grantedMicroUsd;
+    };
+    expect(await granted()).toBe(0);
+    if (server.ok) await one.stated(server.value);
+    // That the other is alive says nothing of what it holds.
+    await two.exchange(1, [rowOf('org/globex', wanting)]);
+    await two.stated('2026-11-25T12:00:00Z'); // to the server of before
+    expect(await granted()).toBe(0);
+    if (server.ok) await two.stated(server.value);
+    expect(await granted()).toBe(10);
+  });
+
   test('grants nothing under another policy than the active one', async () => {
     const { client, join, ledgerOf } = await openLedger();
     const ledger = ledgerOf(await join('gateway'));
