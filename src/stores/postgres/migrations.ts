@@ -3,7 +3,7 @@ import { ENDED_RUN_MIGRATIONS } from './cluster/ended-runs-schema.ts';
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
 import { USAGE_MIGRATIONS } from './cluster/usage-schema.ts';
-import { WEBHOOK_MIGRATIONS } from './cluster/webhook-schema.ts';
+import { SENT_ONCE_MIGRATIONS, WEBHOOK_MIGRATIONS } from './cluster/webhook-schema.ts';
 import type { Migration } from './migration.ts';
 
 /**
@@ -167,4 +167,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...WEBHOOK_MIGRATIONS,
   ...BUS_MIGRATIONS,
   ...ENDED_RUN_MIGRATIONS,
+  ...SENT_ONCE_MIGRATIONS,
 ];

@@ -1,8 +1,8 @@
 /** Webhooks of a cluster, as a step of the schema. */
 import type { Migration } from '../migration.ts';
 
-/** `freed`: which messages are not held any more. */
-const webhookWrite = (create: string, freed: string): string => `
+/** `freed`: which messages are not held any more. `now`: by which those reported long ago are forgotten. */
+const webhookWrite = (create: string, freed: string, now: string): string => `
   -- Answers how many were dropped because too many wait. What is there already was sent again: its answer was lost.
   ${create} FUNCTION webhook_write(p_epoch uuid, p_id text[], p_hook text[], p_body text[], p_held boolean[], p_once boolean[],
     p_released text[], p_withdrawn text[], p_dropping text[], p_dropped integer[], p_most integer, p_most_size integer)
@@ -12,7 +12,7 @@ const webhookWrite = (create: string, freed: string): string => `
     PERFORM 1 FROM webhook WHERE id = ANY (p_hook || p_dropping)
         OR id IN (SELECT hook FROM webhook_message WHERE id = ANY (p_id || p_released || p_withdrawn))
       ORDER BY id FOR NO KEY UPDATE;
-    DELETE FROM webhook_reported WHERE reported_at < clock_timestamp() - interval '40 days';
+    DELETE FROM webhook_reported WHERE reported_at < ${now} - interval '40 days';
     UPDATE webhook_message SET held_by = NULL WHERE ${freed};
     WITH gone AS (DELETE FROM webhook_message WHERE held_by = p_epoch AND id = ANY (p_withdrawn) RETURNING id)
       DELETE FROM webhook_reported WHERE id IN (SELECT id FROM gone);
@@ -97,7 +97,7 @@ const WEBHOOKS = `
     RETURN true;
   END $$;
 
-${webhookWrite('CREATE', 'held_by = p_epoch AND id = ANY (p_released || ARRAY(SELECT u.i FROM unnest(p_id, p_held) u(i, h) WHERE NOT u.h))')}
+${webhookWrite('CREATE', 'held_by = p_epoch AND id = ANY (p_released || ARRAY(SELECT u.i FROM unnest(p_id, p_held) u(i, h) WHERE NOT u.h))', 'clock_timestamp()')}
   -- Hooks to be called now by this run, with the message to send; nobody else calls them for p_ms. A run whose lease
   -- ended a lease ago holds nothing back any more.
   CREATE FUNCTION webhook_take(p_epoch uuid, p_ms integer, p_most integer)
@@ -167,9 +167,13 @@ const SENT_ONCE = webhookWrite(
   'CREATE OR REPLACE',
   `held_by = p_epoch AND id = ANY (p_released)
       OR id = ANY (ARRAY(SELECT u.i FROM unnest(p_id, p_held) u(i, h) WHERE NOT u.h))`,
+  'now()', // as step 17 has made it
 );
 
 export const WEBHOOK_MIGRATIONS: readonly Migration[] = [
   { number: 15, name: 'webhooks of a cluster', sql: WEBHOOKS, toleratedSince: 14 },
+];
+
+export const SENT_ONCE_MIGRATIONS: readonly Migration[] = [
   { number: 18, name: 'webhook messages that are sent once', sql: SENT_ONCE, toleratedSince: 14 },
 ];
