@@ -56,8 +56,14 @@ const ASKED: readonly OptionRow[] = [
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, which an API key needs (default: SVC_AGENT)' },
 ];
 
+/** Of commands that name an operation by its id. */
+const OP_HOME: OptionRow = {
+  flags: '--op-home <op_home>',
+  meaning: 'only at this gateway of a cluster, as `svc ops show` names it (default: at all that have one of the id)',
+};
 /** Instead of ids. */
 const CHOSEN: readonly OptionRow[] = [
+  OP_HOME,
   ORG,
   TEAM,
   AGENT,
@@ -162,6 +168,7 @@ const OPERATIONS: readonly CommandRow[] = [
     options: [
       ...CHECKED,
       { flags: '--op <op_id>', meaning: '<trace_id>:<span_id> (default: a new one)' },
+      { flags: '--op-home <op_home>', meaning: 'the gateway of a cluster that has it, as answers name it' },
       { flags: '--supports <type...>', meaning: 'an obligation you fulfil', choices: SUPPORTED_OBLIGATIONS },
       { flags: '--dry-run', meaning: 'register no operation and reserve no money' },
       { flags: '--explain', meaning: 'show what decided; implies --dry-run' },
@@ -187,7 +194,7 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'ops show <op_id>',
     summary: 'show one operation; its id may be shortened as in `svc ops ls`',
-    options: [ORG],
+    options: [OP_HOME, ORG],
     example: 'svc ops show 4bf92f:00f067',
     load: async () => (await import('./commands/ops.ts')).showOne,
   },
@@ -215,7 +222,7 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'ops complete <op_id...>',
     summary: 'mark running operations as done',
-    options: [ORG],
+    options: [OP_HOME, ORG],
     example: 'svc ops complete 4bf92f:00f067',
     load: async () => (await import('./commands/ops-control.ts')).control('complete'),
   },

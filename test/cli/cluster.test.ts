@@ -18,9 +18,17 @@ const member = (name: string, leftSecs: number) => ({
 describe('the command line at a cluster', () => {
   let server: FakeServer;
   let cli: CliHome;
+  const asked: string[] = [];
   beforeAll(async () => {
     server = await startFakeServer(({ method, url = '' }, response) => {
-      if (url.startsWith('/api/v1/ops/twice'))
+      asked.push(`${method} ${url}`);
+      if (url.includes('orgs%3As'))
+        return answerJson(response, 409, { code: 'ambiguous', detail: 'operation orgs:s exists in several orgs' });
+      if (url.includes('CheckAction'))
+        return answerJson(response, 200, { decision: 'DECISION_ALLOW', opHome: 'home-two' });
+      if (url.startsWith('/api/v1/ops?'))
+        return answerJson(response, 200, { ops: [op('home-one'), op('home-two')], next_cursor: null });
+      if (method === 'GET' && url.startsWith('/api/v1/ops/twice'))
         return answerJson(response, 200, { ops: [op('home-one'), op('home-two')] });
       if (url.startsWith('/api/v1/ops/once')) return answerJson(response, 200, op('home-one'));
       if (url === '/api/v1/cluster')
@@ -65,6 +73,41 @@ describe('the command line at a cluster', () => {
     const { stdout } = await svc('cluster', 'ls');
     expect(stdout).toMatch(/^one +live .* {2}1m {3,}/m);
     expect(stdout).toMatch(/^two +suspect .* {2}1m ago {2}/m);
+  });
+
+  test('orders the operation of one gateway, and those listed each at its own', async () => {
+    asked.length = 0;
+    for (const trigger of ['pause', 'resume', 'terminate', 'complete'])
+      expect((await svc('ops', trigger, 'twice:s', '--op-home', 'home-two', '--org', 'acme')).status).toBe(0);
+    const ordered = (trigger: string, home: string) =>
+      `POST /api/v1/ops/twice%3As/${trigger}?org_id=acme&op_home=${home}`;
+    expect(asked).toEqual(['pause', 'resume', 'terminate', 'complete'].map((trigger) => ordered(trigger, 'home-two')));
+    await svc('ops', 'show', 'twice:s', '--op-home', 'home-two');
+    expect(asked.at(-1)).toBe('GET /api/v1/ops/twice%3As?op_home=home-two');
+    expect((await svc('ops', 'pause', '--all', '--yes')).status).toBe(0);
+    expect(
+      asked
+        .filter((each) => each.startsWith('POST'))
+        .slice(-2)
+        .sort(),
+    ).toEqual([ordered('pause', 'home-one'), ordered('pause', 'home-two')]);
+    expect(await svc('ops', 'pause', '--all', '--op-home', 'home-two')).toMatchObject({
+      status: 2,
+      stderr: 'error: --op-home says where an operation is that is named by its id\nGive its id.\n',
+    });
+    expect((await svc('ops', 'pause', 'orgs:s')).stderr).toBe(
+      'error: operation orgs:s exists in several orgs\nSay which org with --org, or which gateway of a cluster with --op-home.\n',
+    );
+  });
+
+  test('names the gateway of the operation that is checked', async () => {
+    const check = ['check', '--agent', 'acme/s/a', '--action', 'tool.call', '--resource', 'x', '-o', 'json'];
+    const checked = await svc(...check, '--op', 'twice:s', '--op-home', 'home-two');
+    expect(JSON.parse(checked.stdout)).toMatchObject({ decision: 'allow', op_home: 'home-two' });
+    expect(await svc(...check, '--op-home', 'home-two')).toMatchObject({
+      status: 2,
+      stderr: 'error: --op-home says where the operation of --op is\nGive --op, too.\n',
+    });
   });
 
   test('names gateways that did not confirm, and the order counts as done', async () => {

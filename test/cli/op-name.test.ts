@@ -13,7 +13,7 @@ const NOT_FOUND = new RefusedError('not found', undefined, {
   retryAfterSecs: undefined,
 });
 const among = (text: string, opIds: readonly string[]) =>
-  new OpNames(listing(opIds), undefined).ask(text, async (opId) => {
+  new OpNames(listing(opIds), { org_id: undefined }).ask(text, async (opId) => {
     if (!opIds.includes(opId)) throw NOT_FOUND;
     return opId;
   });
@@ -58,7 +58,7 @@ describe('ids of operations', () => {
       advice: `Give more of the id: ${IDS[0]}, ${IDS[1]}`,
     });
     await expect(among('nothing:1', IDS)).rejects.toBe(NOT_FOUND);
-    await expect(new OpNames(listing(IDS, 'more'), undefined).find('t:1')).rejects.toMatchObject({
+    await expect(new OpNames(listing(IDS, 'more'), { org_id: undefined }).find('t:1')).rejects.toMatchObject({
       message: 'there are more than 100000 operations, too many to look for a shortened id',
     });
   });

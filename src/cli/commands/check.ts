@@ -116,6 +116,7 @@ export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
     credentialToken: env.SVC_CLI_AGENT_TOKEN || undefined,
     traceId,
     spanId,
+    opHome: homeIn(options),
     action: options.text('action') ?? '',
     resource: options.text('resource') ?? '',
     attributes: attributesIn(options),
@@ -124,6 +125,13 @@ export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
     dryRun: options.isSet('dryRun') || options.isSet('explain'),
     supportedObligations: options.list('supports'),
   };
+}
+
+function homeIn(options: Options): string | undefined {
+  const opHome = options.text('opHome');
+  if (opHome !== undefined && options.text('op') === undefined)
+    throw usageError('--op-home says where the operation of --op is', 'Give --op, too.');
+  return opHome;
 }
 
 function halvesOf(opId: string | undefined): readonly [string, string] {
@@ -192,7 +200,7 @@ const DECISION_OF: Readonly<Record<string, 'allow' | 'pending'>> = {
   DECISION_PENDING: 'pending',
 };
 
-const decidedIn = ({ decision, reason, cause, policy, ruleId, opId, opState, auditId, resetsAt }: Row) => ({
+const decidedIn = ({ decision, reason, cause, policy, ruleId, opId, opHome, opState, auditId, resetsAt }: Row) => ({
   decision: DECISION_OF[String(decision)] ?? ('deny' as const),
   reason: textOrNull(reason),
   cause:
@@ -203,6 +211,7 @@ const decidedIn = ({ decision, reason, cause, policy, ruleId, opId, opState, aud
   policy: textOrNull(policy),
   rule_id: textOrNull(ruleId),
   op_id: textOrNull(opId),
+  ...(textOrNull(opHome) !== null && { op_home: textOrNull(opHome) }),
   op_state: typeof opState === 'string' ? opState.replace(/^OP_STATE_/, '').toLowerCase() : null,
   audit_id: auditId === undefined ? null : Number(auditId),
 });

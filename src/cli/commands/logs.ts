@@ -69,7 +69,7 @@ export async function withWholeId(api: Api, query: Query): Promise<Query> {
   if (typeof text !== 'string' || !text.includes(':')) return query;
   const { rows } = await api.list(PATH, 'entries', { query: { op_id: text, org_id }, limit: 1 });
   if (rows.length > 0) return query;
-  const opId = await new OpNames(api, typeof org_id === 'string' ? org_id : undefined).find(text);
+  const opId = await new OpNames(api, { org_id: typeof org_id === 'string' ? org_id : undefined }).find(text);
   return opId === undefined ? query : { ...query, op_id: opId };
 }
 

@@ -57,15 +57,18 @@ function meantBy(text: string, opIds: readonly string[]): readonly string[] {
   return ofSpan.length > 0 ? ofSpan : left;
 }
 
+/** Two orgs may use one id, and two gateways of a cluster. Undefined: any. */
+export type OpPlace = { readonly org_id: string | undefined; readonly op_home?: string | undefined };
+
 /** Finds the operations of shortened ids. They are listed once, on first demand. */
 export class OpNames {
   readonly #api: Api;
-  readonly #orgId: string | undefined;
+  readonly #place: OpPlace;
   #listed: Promise<readonly string[]> | undefined;
 
-  constructor(api: Api, orgId: string | undefined) {
+  constructor(api: Api, place: OpPlace) {
     this.#api = api;
-    this.#orgId = orgId;
+    this.#place = place;
   }
 
   /**
@@ -95,7 +98,8 @@ export class OpNames {
   }
 
   async #list(): Promise<readonly string[]> {
-    const query = { org_id: this.#orgId };
+    const { org_id, op_home: home } = this.#place;
+    const query = { org_id };
     const { rows, nextCursor } = await this.#api.list('/api/v1/ops', 'ops', { query, limit: MAX_LISTED });
     if (nextCursor !== null)
       throw new CliError(
@@ -103,6 +107,7 @@ export class OpNames {
         'Give the whole id, or --org to look in one org only.',
       );
     // Two orgs may use the same id; which of them is meant is for the gateway to ask.
-    return [...new Set(rows.map(({ op_id: opId }: Row) => String(opId)))];
+    const there = home === undefined ? rows : rows.filter(({ op_home }: Row) => op_home === home);
+    return [...new Set(there.map(({ op_id: opId }: Row) => String(opId)))];
   }
 }

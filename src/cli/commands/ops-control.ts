@@ -10,8 +10,8 @@ import { type Row, valueAt } from '../terminal/table.ts';
 import { padded } from '../terminal/width.ts';
 import { counted } from '../terminal/words.ts';
 import { type AgentFilter, agentFilter, agentText } from './listing.ts';
-import { OpNames } from './op-name.ts';
-import { pathOf, stateText } from './ops.ts';
+import { OpNames, type OpPlace } from './op-name.ts';
+import { pathOf, stateText, whereIn } from './ops.ts';
 
 /** The states in which the trigger changes something: terminating twice changes nothing. */
 const statesBefore = (trigger: ControlTrigger): readonly OpState[] =>
@@ -31,6 +31,8 @@ export const control =
     const isChosen = options.isSet('all') || selectors.length > 0;
     if (args.length > 0 && (options.isSet('all') || selectors.some((name) => name !== 'org')))
       throw usageError('give either operation ids or options that select operations, not both');
+    if (args.length === 0 && options.text('opHome') !== undefined)
+      throw usageError('--op-home says where an operation is that is named by its id', 'Give its id.');
     if (args.length === 0 && !isChosen)
       throw usageError(
         `no operations to ${trigger} given`,
@@ -47,9 +49,9 @@ export const control =
 async function controlNamed(api: Api, trigger: ControlTrigger, invocation: Invocation): Promise<ExitStatus> {
   const { args, globals, options } = invocation;
   const [only = ''] = args;
-  const orgId = options.text('org');
-  const names = new OpNames(api, orgId);
-  const order = (text: string) => names.ask(text, (opId) => api.post(verbPath(opId, trigger, orgId), 'state'));
+  const where = whereIn(options);
+  const names = new OpNames(api, where);
+  const order = (text: string) => names.ask(text, (opId) => api.post(verbPath(opId, trigger, where), 'state'));
   if (args.length > 1) return controlEach(args, { order, globals, isFine: () => false });
   const op = await order(only);
   await show(globals.output, op, () => [outcomeLine(op)]);
@@ -69,7 +71,7 @@ async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invo
     return EXIT.done;
   }
   if (!options.isSet('yes')) await ask(trigger, ops);
-  const order = (op: Row) => api.post(verbPath(String(op.op_id), trigger, orgOf(op)), 'state');
+  const order = (op: Row) => api.post(verbPath(String(op.op_id), trigger, placeOf(op)), 'state');
   const status = await controlEach(ops, { order, globals, isFine: isPast });
   if (status !== EXIT.done) return status;
   const seen = new Set(ops.map(keyOf));
@@ -120,12 +122,19 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
 
 const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${stateText(op)}.`);
 
-/** An id is an org's own: two orgs may have the same. */
-const orgOf = (op: Row): string => String(valueAt(op, 'agent.org_id') ?? '');
-const keyOf = (op: Row): string => `${orgOf(op)} ${String(op.op_id)}`;
+/** Of an operation that was listed; a gateway alone has no `op_home`. */
+const placeOf = (op: Row): OpPlace => ({
+  org_id: String(valueAt(op, 'agent.org_id') ?? ''),
+  op_home: op.op_home === undefined ? undefined : String(op.op_home),
+});
+const keyOf = (op: Row): string => `${JSON.stringify(placeOf(op))} ${String(op.op_id)}`;
 
-const verbPath = (opId: string, trigger: ControlTrigger, orgId: string | undefined): string =>
-  `${pathOf(opId)}/${trigger}${orgId === undefined ? '' : `?org_id=${encodeURIComponent(orgId)}`}`;
+function verbPath(opId: string, trigger: ControlTrigger, place: OpPlace): string {
+  const given = Object.entries(place).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  return `${pathOf(opId)}/${trigger}${given.length === 0 ? '' : `?${given.join('&')}`}`;
+}
 
 /** What is to be done, and what counts as done. */
 type Job<T> = {

@@ -1,12 +1,12 @@
 /** `svc ops ls|show`: operations in flight. */
 
-import type { Invocation, Run } from '../invocation.ts';
+import type { Invocation, Options, Run } from '../invocation.ts';
 import { Api, missingNote } from '../remote/api.ts';
 import { note, show, showTable } from '../terminal/output.ts';
 import { awayAt, type Column, fieldLines, isRows, type Row, valueAt } from '../terminal/table.ts';
 import { usd } from '../terminal/words.ts';
 import { agentFilter, agentText, limitOf, moreNote } from './listing.ts';
-import { OpNames, shortIds } from './op-name.ts';
+import { OpNames, type OpPlace, shortIds } from './op-name.ts';
 
 /** What has become of an operation, in one word: how it ended, else its state. */
 export const stateText = ({ state, ended }: Row): string =>
@@ -23,6 +23,12 @@ const columnsOf = (rows: readonly Row[]): readonly Column[] => {
     { title: 'SINCE', cell: awayAt('updated_at'), isSpare: true },
   ];
 };
+
+/** Whose operation is meant, and of which gateway. */
+export const whereIn = (options: Options): OpPlace => ({
+  org_id: options.text('org'),
+  op_home: options.text('opHome'),
+});
 
 export const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;
 
@@ -56,14 +62,16 @@ export const showOne: Run = async (invocation) => {
     options,
   } = invocation;
   const api = await Api.of(invocation);
-  const org = { org_id: options.text('org') };
-  const names = new OpNames(api, org.org_id);
-  const found = await names.ask(text, (opId) => api.get(pathOf(opId), ['state', 'ops'], org));
+  const where = whereIn(options);
+  const names = new OpNames(api, where);
+  const found = await names.ask(text, (opId) => api.get(pathOf(opId), ['state', 'ops'], where));
   // Two gateways of a cluster may each have one of this id.
   const ops = isRows(found.ops) ? found.ops : [found];
   await show(globals.output, found, () => ops.flatMap((op, at) => [...(at === 0 ? [] : ['']), ...fieldsOf(op)]));
   if (ops.length > 1)
-    note(`${ops.length} gateways have an operation of this id; an order is for all of them, and op_home chooses one.`);
+    note(
+      `${ops.length} gateways have an operation of this id; an order is for all of them, and --op-home chooses one.`,
+    );
 };
 
 const fieldsOf = (op: Row): readonly string[] =>

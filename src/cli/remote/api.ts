@@ -42,7 +42,7 @@ export type List = {
 
 const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'Check the name; the `ls` commands list what exists.',
-  ambiguous: 'Say which org with --org.',
+  ambiguous: 'Say which org with --org, or which gateway of a cluster with --op-home.',
   invalid_transition: 'See its state with `svc ops show`.',
   invalid_argument: 'Run the command with --help to see what it accepts.',
   policy_invalid: 'The previous policies stay in force. Find all mistakes with `svc policy validate`.',
