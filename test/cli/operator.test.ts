@@ -134,6 +134,7 @@ describe('operator', () => {
       decision: { decision: 'allow', rule_id: 'harmless-tools' },
       overruled_by: { cause: 'halt', reason: expect.stringContaining('drill') },
     });
+    expect((await svc('policy rules')).stderr).toBe('1 halt in force, which no rule overrides: svc halts ls\n');
     const [heading, listed] = await linesOn(72, 'halts ls');
     expect(heading).toMatch(/^ID +SCOPE +ACTIONS +MODE +AGE +REASON$/);
     const short = made.halt.id.slice(0, 8);

@@ -82,15 +82,19 @@ function approvalOf(terms: unknown): string | undefined {
   });
 }
 
-/** In the order in which a check goes through them. */
-export const rules: Run = (invocation) =>
-  showList(invocation, {
+/** In the order in which a check goes through them. Halts come before all of them. */
+export async function rules(invocation: Invocation): Promise<void> {
+  await showList(invocation, {
     path: '/api/v1/policies/rules',
     key: 'rules',
     query: { policy: invocation.args[0] },
     columns: RULE_COLUMNS,
     none: 'No rules match.',
   });
+  const api = await Api.of(invocation);
+  const { rows: halts } = await api.list('/api/v1/halts', 'halts', { query: { active: 'true' }, limit: 100 });
+  if (halts.length > 0) note(`${counted(halts.length, 'halt')} in force, which no rule overrides: svc halts ls`);
+}
 
 /** A set with a mistake is refused by the gateway, which keeps the one before. */
 export async function reload(invocation: Invocation): Promise<void> {
