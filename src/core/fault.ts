@@ -166,5 +166,6 @@ const seconds = (count: number): string => (count === 1 ? '1 second' : `${count}
 
 const explainTransition = (fault: Extract<Fault, { kind: 'invalid_transition' }>): string => {
   const what = 'opId' in fault ? `operation ${fault.opId}` : `approval ${fault.approvalId}`;
-  return `cannot ${fault.trigger} ${what}: it is ${fault.from}`;
+  // People read this: to them, what has reported its end has completed.
+  return `cannot ${fault.trigger} ${what}: it ${fault.from === 'completing' ? 'has completed' : `is ${fault.from}`}`;
 };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { OpId } from '../../src/core/base/ids.ts';
 import { explain } from '../../src/core/fault.ts';
 
 describe('fault', () => {
@@ -10,6 +11,12 @@ describe('fault', () => {
     expect(explain({ kind: 'org_forbidden', orgId: undefined })).toBe(
       'this affects every org, but the credential is bound to one',
     );
+  });
+
+  test('says of an operation that reported its end that it has completed', () => {
+    const late = { kind: 'invalid_transition', opId: 'o:1' as OpId, trigger: 'pause' } as const;
+    expect(explain({ ...late, from: 'completing' })).toBe('cannot pause operation o:1: it has completed');
+    expect(explain({ ...late, from: 'terminated' })).toBe('cannot pause operation o:1: it is terminated');
   });
 
   test('a wait of one second is one second', () => {
