@@ -5,7 +5,7 @@ import { natsServers } from '../bus/nats-servers.ts';
 import { isOrgName } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { isBootstrapKey } from '../core/identity/api-key.ts';
-import { usableCores, usableMemoryMib } from '../system/machine.ts';
+import { mostOpenFiles, usableCores, usableMemoryMib } from '../system/machine.ts';
 
 type Parse<T> = (text: string) => T | undefined;
 
@@ -146,6 +146,18 @@ const fitting = (perMib: number, most: number, meaning: string): Variable<number
   ...count(1, MAX_HELD, String(Math.min(most, perMib * memoryMib)), meaning),
   fallbackRule: `${inEnglish(perMib)} for each MiB of memory, at most ${inEnglish(most)}`,
 });
+
+/** Measured: one takes about 30 KiB, and needs no credential. */
+const GRPC_CONNECTIONS_PER_MIB = 4;
+/** The rest is for HTTP, where idle connections end soon, and for files and the database. */
+const GRPC_PART_OF_FILES = 1 / 8;
+const MAX_GRPC_CONNECTIONS = 10_000;
+const grpcConnections = Math.max(
+  1,
+  Math.floor(
+    Math.min(MAX_GRPC_CONNECTIONS, GRPC_CONNECTIONS_PER_MIB * memoryMib, GRPC_PART_OF_FILES * mostOpenFiles()),
+  ),
+);
 
 /** The rows of docs/configuration.md, in its order. */
 export const VARIABLES = {
@@ -404,12 +416,15 @@ export const VARIABLES = {
     '10000',
     'maximum WebSocket streams per I/O thread, at most half from one org; beyond that, 503',
   ),
-  SVC_MAX_GRPC_CONNECTIONS: count(
-    1,
-    1_000_000,
-    '10000',
-    'maximum gRPC connections per I/O thread; when nearly as many are open, those without calls are closed for others, and new ones only where there are none',
-  ),
+  SVC_MAX_GRPC_CONNECTIONS: {
+    ...count(
+      1,
+      1_000_000,
+      String(grpcConnections),
+      'maximum gRPC connections per I/O thread; when nearly as many are open, those without calls are closed for others, and new ones only where there are none',
+    ),
+    fallbackRule: `${GRPC_CONNECTIONS_PER_MIB} for each MiB of memory, at most an eighth of the files that the process may have open and ${inEnglish(MAX_GRPC_CONNECTIONS)}`,
+  },
   SVC_MAX_GRPC_STREAMS: count(
     1,
     1_000_000,

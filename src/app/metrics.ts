@@ -18,6 +18,7 @@ import type { Supervisor } from '../threads/supervisor.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
 import type { ClusterMeasures } from './cluster-measures.ts';
+import type { OpenFiles } from './open-files.ts';
 import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
@@ -33,6 +34,7 @@ export type Measured = {
   readonly webhooks: Webhooks;
   readonly stats: Stats;
   readonly storeOutage: StoreOutage;
+  readonly openFiles: OpenFiles;
   /** Undefined for a gateway alone. */
   readonly cluster: ClusterMeasures | undefined;
   /** Undefined without an account store. */
@@ -263,6 +265,7 @@ const ofNames = ({ stats }: Measured): readonly Metric[] =>
 /** Stores and threads. */
 function ofSystem({
   crypto,
+  openFiles,
   storeOutage,
   isDatabaseAway,
   isOnBus,
@@ -275,6 +278,9 @@ function ofSystem({
     ]),
     gauge('svc_store_writable', '0 while keys, registrations and spend cannot be written to the data directory.', () =>
       storeOutage.isOn ? 0 : 1,
+    ),
+    gauge('svc_files_available', '0 while the process has as many files and connections open as it may.', () =>
+      openFiles.areAllInUse ? 0 : 1,
     ),
     ...(witnesses.status.length === 0 ? [] : ofWitnesses(witnesses)),
     ...(isDatabaseAway === undefined

@@ -8,6 +8,7 @@ import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import type { Logger } from '../system/log.ts';
 import { openSigningKeys } from '../system/signing-keys.ts';
 import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
+import { OpenFiles } from './open-files.ts';
 import { STARTER_POLICY } from './package-files.ts';
 import type { Database } from './start-accounts.ts';
 import {
@@ -39,6 +40,7 @@ export type Resources = {
   readonly policyChanges: PolicyChanges;
   readonly store: EmbeddedStore;
   readonly storeOutage: StoreOutage;
+  readonly openFiles: OpenFiles;
   readonly onError: (error: unknown, doing: string) => void;
   readonly signingKeys: SigningKeys;
   readonly database: Database | undefined;
@@ -70,6 +72,8 @@ export async function openResources(context: StartContext, clock: Clock): Promis
   if (config.SVC_CLUSTER === undefined) refuseMember(dataDir, store);
   const storeOutage = new StoreOutage(store, log);
   closers.add('the look after the embedded store; everything is written', () => storeOutage.stop());
+  const openFiles = new OpenFiles(log);
+  closers.add('the look after open files; everything is written', () => openFiles.stop());
   const onError = failureLog(log, storeOutage, dataDir);
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const database = await openDatabaseOf(context, store);
@@ -83,6 +87,7 @@ export async function openResources(context: StartContext, clock: Clock): Promis
     policyChanges,
     store,
     storeOutage,
+    openFiles,
     onError,
     signingKeys,
     database,

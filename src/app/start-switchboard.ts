@@ -110,7 +110,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
 
 function startMetrics({ closers }: StartContext, parts: Parts, routing: Routing | undefined): Metrics {
   const {
-    resources: { crypto, database, storeOutage },
+    resources: { crypto, database, openFiles, storeOutage },
     threads,
     decisions: { governor, limiters, policyKeeper, recording, stats, webhooks },
     cluster,
@@ -125,6 +125,7 @@ function startMetrics({ closers }: StartContext, parts: Parts, routing: Routing 
       webhooks,
       stats,
       storeOutage,
+      openFiles,
       cluster: cluster && measuresOf(cluster, routing, closers),
       isDatabaseAway: database && (() => database.postgres.isAway),
       isOnBus: cluster && (() => cluster.bus.isConnected),

@@ -1,7 +1,5 @@
 /** The periodic work of the main thread. */
 
-import { open } from 'node:fs/promises';
-import { codeOf } from '../core/base/text.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Stats } from '../core/stats/stats.ts';
@@ -18,28 +16,6 @@ import type { SpendSaver } from '../threads/main/spend-saver.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import type { Config } from './config.ts';
 
-/**
- * Returns a function that checks whether the process can open another file. When it cannot, no connection is accepted
- * either, and the native HTTP library reports nothing. So this logs it, once, and once more when it is over.
- */
-function createDescriptorWatch(log: Logger): () => Promise<void> {
-  let isOut = false;
-  return async () => {
-    const code = await open(process.execPath)
-      .then((file) => file.close())
-      .then(() => undefined, codeOf);
-    const isOutNow = code === 'EMFILE' || code === 'ENFILE';
-    if (isOutNow === isOut) return;
-    isOut = isOutNow;
-    if (isOut)
-      log.error('out of file descriptors: new connections wait and files cannot be opened', {
-        code,
-        remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who opens so many connections',
-      });
-    else log.warn('file descriptors are available again');
-  };
-}
-
 /** How often the last uses of API keys are written, and revocations dropped whose tokens have all expired. */
 const TIDY_EVERY_MS = 60_000;
 /** How often a step is taken in deleting API keys that ended long ago. */
@@ -51,8 +27,6 @@ const EXPIRE_HALTS_EVERY_MS = 1_000;
 /** How often the time that checks take is looked at, and what is older than a day dropped from the statistics. */
 const LATENCY_EVERY_MS = 5_000;
 const PRUNE_STATS_EVERY_MS = 60_000;
-/** How often to check that the process can open another file. */
-const DESCRIPTORS_EVERY_MS = 2_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
@@ -106,9 +80,7 @@ export function startTimers({
     witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs],
     onLeap: () => undefined,
   });
-  const watchDescriptors = createDescriptorWatch(log);
   return [
-    setInterval(() => void watchDescriptors(), DESCRIPTORS_EVERY_MS),
     ...(isShared
       ? [
           setInterval(

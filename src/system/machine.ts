@@ -25,6 +25,11 @@ export function usableMemoryMib(
   return Math.floor(Math.min(ofMachine, limit || ofMachine) / MIB);
 }
 
+/** How many files and connections this process may have open. Node.js raises the limit as far as it may. */
+export function mostOpenFiles(limits = textOf('/proc/self/limits')): number {
+  return Number(/^Max open files +(\d+)/m.exec(limits ?? '')?.[1] ?? Infinity);
+}
+
 const CGROUP = '/sys/fs/cgroup';
 
 /**

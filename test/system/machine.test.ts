@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { usableCores } from '../../src/system/machine.ts';
+import { mostOpenFiles, usableCores } from '../../src/system/machine.ts';
 import { SVC } from '../support/cli.ts';
 
 const v1 = (quota: string) => ({ 'cpu/cpu.cfs_quota_us': `${quota}\n`, 'cpu/cpu.cfs_period_us': '100000\n' });
@@ -39,5 +39,17 @@ describe('cores', () => {
       { env, encoding: 'utf8', timeout: 60_000 },
     );
     expect(stderr).toMatch(/^svc-gateway cannot start:\n {2}SVC_LOG_LEVEL must be [^\n]*\n$/);
+  });
+});
+
+describe('files', () => {
+  test.each([
+    ['Max open files            20000                20000                files     \n', 20_000],
+    ['Max open files            unlimited            unlimited            files     \n', Infinity],
+    ['', Infinity],
+  ])('the limit of open files is read where the system tells it: %s', (line, most) => {
+    expect(mostOpenFiles(`Limit                     Soft Limit           Hard Limit           Units\n${line}`)).toBe(
+      most,
+    );
   });
 });
