@@ -1,5 +1,5 @@
 import { BUS_MIGRATIONS } from './cluster/bus-schema.ts';
-import { ENDED_RUN_MIGRATIONS } from './cluster/ended-runs-schema.ts';
+import { ENDED_RUN_MIGRATIONS, STATED_MIGRATIONS } from './cluster/ended-runs-schema.ts';
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
 import { USAGE_MIGRATIONS } from './cluster/usage-schema.ts';
@@ -168,4 +168,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...BUS_MIGRATIONS,
   ...ENDED_RUN_MIGRATIONS,
   ...SENT_ONCE_MIGRATIONS,
+  ...STATED_MIGRATIONS,
 ];

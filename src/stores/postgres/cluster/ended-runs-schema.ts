@@ -111,5 +111,8 @@ const STATED = `
 
 export const ENDED_RUN_MIGRATIONS: readonly Migration[] = [
   { number: 17, name: 'ended runs of a cluster', sql: ENDED_RUNS, toleratedSince: 14 },
-  { number: 18, name: 'holdings after a fail-over', sql: STATED, toleratedSince: 14 },
+];
+
+export const STATED_MIGRATIONS: readonly Migration[] = [
+  { number: 19, name: 'holdings after a fail-over', sql: STATED, toleratedSince: 14 },
 ];
