@@ -7,6 +7,7 @@ import { VARIABLES } from '../src/app/config.ts';
 import { configTable } from '../src/app/config-table.ts';
 import { PACKAGE_ROOT } from '../src/app/package-files.ts';
 import { errorTable } from '../src/doors/error-table.ts';
+import { MIGRATIONS } from '../src/stores/postgres/migrations.ts';
 import { ROWS } from './support/routes.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
@@ -517,6 +518,12 @@ describe('tidy', () => {
   /** The formatter has put each call where this looks for it; `)(` stands behind the rows of `each`. */
   const TITLES =
     /(?:^\s*(?:test|it|describe)(?:\.\w+)*|\))\(\s*('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)/gm;
+
+  // Here, because two changes that are each right may take the same number.
+  test('steps of the schema are numbered in the order in which they are taken', () => {
+    const numbers = MIGRATIONS.map(({ number }) => number);
+    expect(numbers).toEqual(numbers.map((_, at) => at + 1));
+  });
 
   test('the names of tests have at most 80 characters', () => {
     const titles = testFiles.flatMap((path) => [...read(path).matchAll(TITLES)].map(([, title]) => ({ path, title })));
