@@ -175,5 +175,5 @@ export const WEBHOOK_MIGRATIONS: readonly Migration[] = [
 ];
 
 export const SENT_ONCE_MIGRATIONS: readonly Migration[] = [
-  { number: 19, name: 'webhook messages that are sent once', sql: SENT_ONCE, toleratedSince: 14 },
+  { number: 18, name: 'webhook messages that are sent once', sql: SENT_ONCE, toleratedSince: 14 },
 ];
