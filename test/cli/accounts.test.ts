@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
 
 let gateway: TestGateway;
 let cli: CliHome;
@@ -8,8 +11,7 @@ let cli: CliHome;
 describe('accounts', () => {
   beforeAll(async () => {
     gateway = await startTestGateway({
-      env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024' },
-      startTimeoutMs: 60_000,
+      env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' },
     });
     cli = createCliHome();
   });

@@ -1,5 +1,5 @@
 /** Every event that the contract names really happens, and can be found by its name (docs/spec.md, Audit). */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import type { AuditEvent } from '../../src/core/audit/audit.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
+import { withPostgres } from '../support/postgres.ts';
 
 const PASSWORD = 'a horse that nobody corrects';
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -23,8 +24,7 @@ const CHECKPOINT = {
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-events-'));
-// The embedded PostgreSQL may run as another account, which must reach its folder.
-chmodSync(folder, 0o711);
+const newDatabase = withPostgres();
 const policies = `${ALLOW_ALL}  - { id: never, actions: ["process.exec"], resources: ["*"], effect: deny, reason: never }\n  - { id: ask, actions: [pay], effect: require_approval }\n  - { id: brief, actions: [brief], effect: require_approval, approval: { expires: 1s } }\nbudget: { agent_daily_limit_usd: 10 }\n`;
 
 const mails: string[] = [];
@@ -50,7 +50,7 @@ describe('audit events', () => {
       dataDir: folder,
       env: {
         SVC_POLICY_PATH: join(folder, 'policies.yaml'),
-        SVC_DATABASE_URL: 'embedded',
+        SVC_DATABASE_URL: await newDatabase(),
         SVC_ARGON2_MEMORY_KIB: '64',
         SVC_SHUTDOWN_SECS: '1',
         SVC_SMTP_HOST: '127.0.0.1',

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { budgetPage } from '../../src/doors/api/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { createCliHome } from '../support/cli.ts';
@@ -93,8 +93,15 @@ describe('budgets', () => {
     });
   });
 
+  /** For tests that leave nothing to others but spend. */
+  let shared: TestGateway;
+  beforeAll(async () => {
+    shared = await startTestGateway();
+  });
+  afterAll(async () => void (await shared?.stop('SIGKILL')));
+
   test('an invalid usage record is refused with the field that does not fit', async () => {
-    const gateway = await start({});
+    const gateway = shared;
     for (const cost of [-1, 1_000_001, '5', null]) {
       const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: agent(), cost_usd: cost });
       expect({ cost, status, code: body.code, field: body.field }).toEqual({
@@ -109,7 +116,7 @@ describe('budgets', () => {
   });
 
   test('a usage name may have 256 bytes over HTTP as over Connect and gRPC', async () => {
-    const gateway = await start({});
+    const gateway = shared;
     const record = (usageId: string) =>
       Promise.all([
         spend(gateway, 1, { usage_id: usageId }),

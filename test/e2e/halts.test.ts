@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createAgentClient } from '../../sdk/typescript/src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -10,13 +10,17 @@ import { grpcClient } from '../support/grpc-client.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent } from '../support/load.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 
-async function start(options: GatewayOptions = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway({
-    ...options,
-    env: { SVC_POLICY_PATH: policyFile(ALLOW_ALL).path, ...options.env },
-  });
-  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+const POLICIES = policyFile(ALLOW_ALL, afterAll).path;
+
+async function started(options: GatewayOptions = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway({ ...options, env: { SVC_POLICY_PATH: POLICIES, ...options.env } });
   await registerLoadAgent(gateway);
+  return gateway;
+}
+
+async function start(options: GatewayOptions = {}): Promise<TestGateway> {
+  const gateway = await started(options);
+  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
   return gateway;
 }
 
@@ -117,8 +121,14 @@ function openDoors(gateway: TestGateway): [door: string, ask: (spanId: string) =
 }
 
 describe('halts', () => {
+  let shared: TestGateway;
+  beforeAll(async () => {
+    shared = await started();
+  });
+  afterAll(async () => void (await shared?.stop('SIGKILL')));
+
   test('stops what runs and what begins, until it is released', async () => {
-    const gateway = await start();
+    const gateway = shared;
     await check(gateway, 'running');
     const made = await halt(gateway);
     expect(made).toMatchObject({
@@ -156,6 +166,37 @@ describe('halts', () => {
       body: { halt: { release_reason: 'rotated', released_by: expect.stringMatching(/^key:/) } },
     });
     expect((await check(gateway, 'after')).decision).toBe('DECISION_ALLOW');
+  });
+
+  test('ends by itself at its time, released by the gateway', async () => {
+    const gateway = shared;
+    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    const made = await halt(gateway, { expires_at: expiresAt });
+    expect(made.status).toBe(201);
+    await eventually(async () => {
+      const { halts } = (await gateway.call('GET', '/api/v1/halts')).body;
+      expect(halts.find(({ id }: { id: string }) => id === made.body.halt.id)).toMatchObject({
+        released_by: 'gateway',
+        release_reason: 'expired',
+      });
+    });
+    expect((await check(gateway, 'x')).decision).toBe('DECISION_ALLOW');
+  });
+
+  test('what is wrong with a halt is refused, and named', async () => {
+    const gateway = shared;
+    for (const [body, field] of [
+      [{ scope: 'org:' }, 'scope'],
+      [{ reason: ' ' }, 'reason'],
+      [{ reason: undefined }, 'reason'],
+      [{ mode: 'stop' }, 'mode'],
+      [{ actions: [] }, 'actions'],
+      [{ expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
+      [{ extra: 1 }, 'extra'],
+    ] as const) {
+      const refused = await halt(gateway, body);
+      expect({ body, status: refused.status, field: refused.body.field }).toEqual({ body, status: 400, field });
+    }
   });
 
   test('holds after kill -9, and its release too', async () => {
@@ -228,33 +269,5 @@ describe('halts', () => {
     expect((await halt(gateway, { mode: 'pause' })).body.ops_affected).toBe(10_000);
     const listed = await gateway.call('GET', '/api/v1/ops?state=running&per_page=1');
     expect(listed.body.ops).toEqual([]);
-  });
-
-  test('ends by itself at its time, released by the gateway', async () => {
-    const gateway = await start();
-    const expiresAt = new Date(Date.now() + 1_500).toISOString();
-    const made = await halt(gateway, { expires_at: expiresAt });
-    expect(made.status).toBe(201);
-    await eventually(async () => {
-      const [listed] = (await gateway.call('GET', '/api/v1/halts')).body.halts;
-      expect(listed).toMatchObject({ released_by: 'gateway', release_reason: 'expired' });
-    });
-    expect((await check(gateway, 'x')).decision).toBe('DECISION_ALLOW');
-  });
-
-  test('what is wrong with a halt is refused, and named', async () => {
-    const gateway = await start();
-    for (const [body, field] of [
-      [{ scope: 'org:' }, 'scope'],
-      [{ reason: ' ' }, 'reason'],
-      [{ reason: undefined }, 'reason'],
-      [{ mode: 'stop' }, 'mode'],
-      [{ actions: [] }, 'actions'],
-      [{ expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
-      [{ extra: 1 }, 'extra'],
-    ] as const) {
-      const refused = await halt(gateway, body);
-      expect({ body, status: refused.status, field: refused.body.field }).toEqual({ body, status: 400, field });
-    }
   });
 });

@@ -13,8 +13,11 @@ import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
 import { messageShape, methodShapes } from '../../src/doors/proto/schema.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
+import { withPostgres } from '../support/postgres.ts';
 import { nameOf, ROWS } from '../support/routes.ts';
 import { openStream } from '../support/stream.ts';
+
+const newDatabase = withPostgres();
 
 /** `nowher` stands for an org that does not exist; its name is as long, so that answers are. */
 const ORGS = ['acme', 'globex'] as const;
@@ -91,7 +94,8 @@ describe('isolation', () => {
       env: {
         SVC_POLICY_PATH: policyPath,
         SVC_OPS_TTL_SECS: '3600',
-        SVC_DATABASE_URL: 'embedded',
+        SVC_DATABASE_URL: await newDatabase(),
+        SVC_ARGON2_MEMORY_KIB: '64',
         SVC_WEBHOOKS_ALLOW_PRIVATE: '1',
       },
     });

@@ -9,6 +9,9 @@ import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-operations-'));
 const policyPath = join(folder, 'policies.yaml');
@@ -191,7 +194,9 @@ describe('monitoring', () => {
   });
 
   test('a gateway shutting down reports not ready while it answers what is in flight', async () => {
-    const leaving = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_ITERATIONS: '40' } });
+    const leaving = await startTestGateway({
+      env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_ITERATIONS: '40', SVC_SHUTDOWN_SECS: '60' },
+    });
     onTestFinished(async () => {
       await leaving.stop('SIGKILL');
     });

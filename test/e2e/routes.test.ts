@@ -3,7 +3,10 @@ import type { z } from 'zod';
 import { templateOf } from '../../src/doors/api/openapi.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { withPostgres } from '../support/postgres.ts';
 import { nameOf, ROWS } from '../support/routes.ts';
+
+const newDatabase = withPostgres();
 
 /** Who asks, in the order of the table's columns. `other`: an admin of another org than the things asked for. */
 const CALLERS = ['none', 'garbage', 'expired', 'revoked', 'other', 'read', 'write', 'admin'] as const;
@@ -127,7 +130,7 @@ const fresh = (word: string): string => `${word}-${(made += 1)}`;
 
 describe('routes', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '64' } });
+    gateway = await startTestGateway({ env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '64' } });
     const mint = async (more: object) =>
       (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes: ['admin'], ...more })).body;
     const expiring = await mint({ expires_at: new Date(Date.now() + 4_000).toISOString() });
