@@ -22,6 +22,7 @@ import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
 import { digestIfIssued } from '../credentials/secret-token.ts';
+import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type {
@@ -104,7 +105,7 @@ const SHARE_HEADS_EVERY_MS = 2_000;
 /** Opens connections of its own: one for what extends the lease, one for messages. */
 export async function openCluster(
   context: StartContext,
-  { database, onError, policyPath, store }: Resources,
+  { database, onError, policyPath, signingKeys, store }: Resources,
   { audit, threads }: Threads,
 ): Promise<Cluster> {
   const { config, log, wait, closers, run } = context;
@@ -145,6 +146,7 @@ export async function openCluster(
   shareHeads(closers, audit, membership);
   const shelf = await openShelf({ postgres: pool, run, name, barrier: barriers, log, wait, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
+  peers.serve('signing-key', async () => ({ kid: signingKeys.signer().kid }));
   const shared = createPostgresAgents(pool, run, () => performance.now());
   const agents = new AgentFeed(
     {
@@ -172,7 +174,7 @@ export async function openCluster(
   return {
     ...parts,
     ...sharing(membership, peers),
-    start: startOf(context, parts, shelf, postgres),
+    start: startOf(context, parts, { shelf, postgres, signingKeys, onError }),
     route: (decisions, receive) =>
       startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
@@ -263,12 +265,13 @@ const sharing = (membership: Membership, peers: Peers): Pick<Cluster, Shared> =>
     }),
 });
 
+type Joins = Pick<Resources, 'signingKeys' | 'onError'> & { readonly shelf: Shelf; readonly postgres: Postgres };
+
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, barriers, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
-  shelf: Shelf,
-  postgres: Postgres,
+  { membership, members, bus, barriers, peers, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
+  { shelf, postgres, signingKeys, onError }: Joins,
 ): Cluster['start'] {
   const { config, log, wait, closers } = context;
   const trouble = (): string | undefined => postgres.trouble;
@@ -297,7 +300,18 @@ function startOf(
     closers.add('calls of webhooks', () => webhooks.close());
     const others = membership.others().map((other: Member) => other.name);
     log.info('joined the cluster', { name: membership.name, others });
+    warnOfOtherKeys(peers, signingKeys, log).catch((error: unknown) => onError(error, 'comparing signing keys'));
   };
+}
+
+/** With keys that differ, who has signed in at one gateway is refused at another. */
+async function warnOfOtherKeys(peers: Peers, own: SigningKeys, log: StartContext['log']): Promise<void> {
+  const asked = await peers.askAll('signing-key', {});
+  const others = asked.ok ? asked.value.answers.filter(({ answer }) => own.verifier(answer.kid) === undefined) : [];
+  if (others.length === 0) return;
+  log.warn('other gateways sign tokens with a key that this one does not know: set SVC_JWT_PRIVATE_KEY alike at all', {
+    others: others.map(({ from }) => from.name),
+  });
 }
 
 type Kept = {

@@ -204,6 +204,8 @@ export type Questions = {
     readonly asked: { readonly digest: SecretDigest };
     readonly answer: { readonly taken?: TicketOwner };
   };
+  /** By which key it signs tokens. */
+  readonly 'signing-key': { readonly asked: object; readonly answer: { readonly kid: string } };
 };
 
 /** Who has asked for a ticket, and how long ago. `expiresAtMs`: absent for a key without expiry. */

@@ -17,9 +17,10 @@ import { describeEndedEverywhere } from './ended-everywhere.ts';
 import { describeShownTogether } from './shown-together.ts';
 
 const newDatabase = withPostgres();
-const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const signingKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 const ENV: Record<string, string> = {
-  SVC_JWT_PRIVATE_KEY: SHARED_KEY,
+  SVC_JWT_PRIVATE_KEY: signingKey(),
   SVC_ARGON2_MEMORY_KIB: '1024',
   SVC_IO_THREADS: '1',
   SVC_CLUSTER: 'on',
@@ -473,10 +474,13 @@ describe('gateways of a cluster', () => {
   test('end when another takes their name', async () => {
     const older = await startMember(url, 'four');
     const before = (await membersAt(one)).find(({ name }) => name === 'four');
-    const newer = await startMember(url, 'four');
+    const SVC_JWT_PRIVATE_KEY = signingKey();
+    const newer = await startMember(url, 'four', { SVC_JWT_PRIVATE_KEY });
     onTestFinished(async () => void (await newer.stop()));
     await eventually(() => expect(older.process.exitCode).toBe(1));
     expect(older.output.stderr).toContain('another gateway has taken the name of this one');
+    await eventually(() => expect(newer.output.stderr).toContain('sign tokens with a key that this one does not know'));
+    expect(older.output.stderr).not.toContain('sign tokens');
     const after = (await membersAt(one)).filter(({ name }) => name === 'four');
     expect(after.map(({ state }) => state)).toEqual(['live']);
     expect(after[0]?.run).not.toBe(before?.run);
