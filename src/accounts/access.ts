@@ -11,7 +11,7 @@ import {
   parseAccountId,
 } from '../core/identity/account.ts';
 import { emailKeyOf } from '../core/identity/email.ts';
-import { type Principal, seesOrg } from '../core/identity/roles.ts';
+import { holds, type Principal, type Role, SCOPES_OF_ROLE, seesOrg } from '../core/identity/roles.ts';
 import { digestOf } from '../credentials/secret-token.ts';
 import { type AccountsContext, announce, auditEntry, publicAccount } from './context.ts';
 import type { AccountReads, StoredAccount } from './store.ts';
@@ -102,4 +102,31 @@ export function visible(principal: Principal, account: StoredAccount | undefined
   const isSeen =
     account !== undefined && (seesOrg(principal, account.orgId) || accountIdOf(principal.subject) === account.id);
   return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'account' });
+}
+
+/** Of whoever may write into the data directory: above every role. */
+export const CONSOLE = 'gateway:console';
+
+/**
+ * Whether whoever has given something out, such as an invite or a link for a password, could still do so: nobody must
+ * return through what was made before. A key that has merely expired still counts: it was valid when it was used.
+ */
+export async function isVouchedFor(
+  context: AccountsContext,
+  reads: AccountReads,
+  { by, role }: { readonly by: string; readonly role: Role },
+): Promise<Result<boolean, Fault>> {
+  if (by === CONSOLE) return ok(true);
+  const id = accountIdOf(by);
+  if (id === undefined) {
+    const revoked = await context.isKeyRevoked(by);
+    return revoked.ok ? ok(!revoked.value) : revoked;
+  }
+  const giver = await reads.accountById(id);
+  return ok(
+    giver !== undefined &&
+      !giver.disabled &&
+      holds(SCOPES_OF_ROLE[giver.role], 'admin') &&
+      mayManageRole(giver.role, role),
+  );
 }

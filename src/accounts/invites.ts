@@ -5,10 +5,11 @@ import { lineageOfOrg } from '../core/audit/audit.ts';
 import { isOrgName, type SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
-import { type Account, accountIdOf, INVITE_MS, mayManageRole } from '../core/identity/account.ts';
+import { type Account, INVITE_MS, mayManageRole } from '../core/identity/account.ts';
 import { type EmailAddress, emailKeyOf } from '../core/identity/email.ts';
-import { holds, type Principal, type Role, SCOPES_OF_ROLE, seesOrg } from '../core/identity/roles.ts';
+import { type Principal, type Role, seesOrg } from '../core/identity/roles.ts';
 import { digestIfIssued, mintSecret } from '../credentials/secret-token.ts';
+import { isVouchedFor } from './access.ts';
 import { type AccountsContext, announce, auditEntry, ownActor, publicAccount } from './context.ts';
 import { hashNewPassword, newAccount, readEmail } from './registration.ts';
 import type { AccountReads, Invite, StoredInvite } from './store.ts';
@@ -151,30 +152,7 @@ async function usable(
     found.revokedAtMs === null &&
     found.expiresAtMs > context.clock.nowMs();
   if (!isPending) return fail({ kind: 'invalid_invite' });
-  const vouched = await isVouchedFor(context, reads, found);
+  const vouched = await isVouchedFor(context, reads, { by: found.invitedBy, role: found.role });
   if (!vouched.ok) return vouched;
   return vouched.value ? ok(found) : fail({ kind: 'invalid_invite' });
-}
-
-/**
- * Whether the inviter may still invite: somebody who was disabled or lost that right must not return through an older
- * invite. A key that has merely expired still counts, because it was valid when it was used.
- */
-async function isVouchedFor(
-  context: AccountsContext,
-  reads: AccountReads,
-  { invitedBy, role }: Invite,
-): Promise<Result<boolean, Fault>> {
-  const id = accountIdOf(invitedBy);
-  if (id === undefined) {
-    const revoked = await context.isKeyRevoked(invitedBy);
-    return revoked.ok ? ok(!revoked.value) : revoked;
-  }
-  const inviter = await reads.accountById(id);
-  return ok(
-    inviter !== undefined &&
-      !inviter.disabled &&
-      holds(SCOPES_OF_ROLE[inviter.role], 'admin') &&
-      mayManageRole(inviter.role, role),
-  );
 }

@@ -10,10 +10,10 @@ import type { Principal } from '../core/identity/roles.ts';
 import { digestIfIssued, digestOf, mintSecret } from '../credentials/secret-token.ts';
 import type { Backlog } from '../limits/backlog.ts';
 import type { Mail } from '../ports/ports.ts';
-import { accountOf, isUnchanged, visible } from './access.ts';
+import { accountOf, isUnchanged, isVouchedFor, visible } from './access.ts';
 import { type AccountsContext, announce, auditEntry, ownActor, revokeTokens } from './context.ts';
 import { hashNewPassword } from './registration.ts';
-import type { PasswordReset, StoredAccount } from './store.ts';
+import type { AccountReads, PasswordReset, StoredAccount } from './store.ts';
 
 /**
  * How many tokens of one account may be valid at once. Further requests send nothing, so that no mailbox is flooded.
@@ -62,6 +62,7 @@ async function sendReset(context: AccountsContext, text: string): Promise<Result
     await transaction.insertPasswordReset({
       digest,
       accountId: account.id,
+      issuedBy: null,
       createdAtMs: nowMs,
       expiresAtMs: nowMs + RESET_MS,
     });
@@ -133,7 +134,8 @@ export async function issuePasswordReset(
     const nowMs = context.clock.nowMs();
     const expiresAtMs = nowMs + RESET_MS;
     await transaction.deletePasswordResets(account.id);
-    await transaction.insertPasswordReset({ digest, accountId: account.id, createdAtMs: nowMs, expiresAtMs });
+    const issuedBy = principal.subject;
+    await transaction.insertPasswordReset({ digest, accountId: account.id, issuedBy, createdAtMs: nowMs, expiresAtMs });
     const recorded = await context.audit.record(auditEntry('PasswordResetRequested', principal.subject, account));
     if (!recorded.ok) return recorded;
     return ok({ resetToken: secret, link: linkOf(context.publicUrl(), secret), email: account.email, expiresAtMs });
@@ -158,12 +160,13 @@ export async function confirmPasswordReset(
   if (digest === undefined) return invalidToken();
   const found = await context.store.read(async (reads) => {
     const reset = await reads.passwordReset(digest);
-    return isUsable(context, reset) ? reads.accountById(reset.accountId) : undefined;
+    return usable(context, reads, reset, reset && (await reads.accountById(reset.accountId)));
   });
   if (!found.ok) return found;
-  if (found.value === undefined) return invalidToken();
-  const passwordHash = await hashNewPassword(context, input.newPassword, found.value.email);
-  return passwordHash.ok ? changePassword(context, digest, found.value, passwordHash.value) : passwordHash;
+  const account = found.value;
+  if (!account.ok) return account;
+  const passwordHash = await hashNewPassword(context, input.newPassword, account.value.email);
+  return passwordHash.ok ? changePassword(context, digest, account.value, passwordHash.value) : passwordHash;
 }
 
 async function changePassword(
@@ -177,9 +180,11 @@ async function changePassword(
     const nowMs = context.clock.nowMs();
     // First the lock-out, then the account, as a login does: in another order they could wait for each other.
     await transaction.lockLockout(attempts, nowMs);
-    const account = await transaction.lockAccount(id);
+    const locked = await transaction.lockAccount(id);
     const reset = await transaction.passwordReset(digest); // of two at once, the second finds it gone
-    if (account === undefined || account.disabled || !isUsable(context, reset)) return invalidToken();
+    const found = await usable(context, transaction, reset, locked);
+    if (!found.ok) return found;
+    const account = found.value;
     await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
     await transaction.changeAccount(id, { passwordHash, tokenEpoch: account.tokenEpoch + 1 });
     await transaction.deletePasswordResets(id);
@@ -195,7 +200,19 @@ async function changePassword(
   return ok(undefined);
 }
 
-const isUsable = (context: AccountsContext, reset: PasswordReset | undefined): reset is PasswordReset =>
-  reset !== undefined && reset.expiresAtMs > context.clock.nowMs();
+/** The account that it is for. */
+async function usable(
+  context: AccountsContext,
+  reads: AccountReads,
+  reset: PasswordReset | undefined,
+  account: StoredAccount | undefined,
+): Promise<Result<StoredAccount, Fault>> {
+  if (account === undefined || account.disabled || reset === undefined) return invalidToken();
+  if (reset.expiresAtMs <= context.clock.nowMs()) return invalidToken();
+  if (reset.issuedBy === null) return ok(account);
+  const vouched = await isVouchedFor(context, reads, { by: reset.issuedBy, role: account.role });
+  if (!vouched.ok) return vouched;
+  return vouched.value ? ok(account) : invalidToken();
+}
 
 const invalidToken = (): Result<never, Fault> => fail({ kind: 'invalid_reset_token' });

@@ -56,6 +56,8 @@ export type StoredInvite = Invite & {
 export type PasswordReset = {
   readonly digest: SecretDigest;
   readonly accountId: AccountId;
+  /** Who hands it over; null: it was sent by mail. */
+  readonly issuedBy: string | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
 };

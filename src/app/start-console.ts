@@ -1,4 +1,5 @@
 /** What an operator may order at the console of a running gateway, without a credential: see `system/console.ts`. */
+import { CONSOLE } from '../accounts/access.ts';
 import { explain } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { serveConsole } from '../system/console.ts';
@@ -6,7 +7,7 @@ import type { StartContext } from './start-context.ts';
 import type { Identity } from './start-identity.ts';
 
 /** Who may write into the data directory is above every role. */
-const OPERATOR: Principal = { subject: 'gateway:console', scopes: ['admin'], orgId: null, role: 'owner' };
+const OPERATOR: Principal = { subject: CONSOLE, scopes: ['admin'], orgId: null, role: 'owner' };
 
 export function startConsole(
   { config, closers }: StartContext,

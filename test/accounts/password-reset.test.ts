@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { CONSOLE } from '../../src/accounts/access.ts';
 import { fail } from '../../src/core/base/result.ts';
+import type { Principal } from '../../src/core/identity/roles.ts';
 import {
+  ADMIN_KEY,
   eventTypes,
   GOOD_PASSWORD,
   inviteAccount,
@@ -80,6 +83,30 @@ describe('password reset', () => {
     });
     scene.advance(1);
     expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
+  });
+
+  test('a link that was handed over ends with the right of whoever made it', async () => {
+    const scene = await openScene(await newDatabase());
+    const owner = await registerOwner(scene);
+    const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
+    const viewer = await inviteAccount(scene, 'viewer@example.com', 'viewer');
+    const link = async (principal: Principal) =>
+      valueOf(await scene.issuePasswordReset({ principal, account: viewer.id })).resetToken;
+    const confirm = (resetToken: string) => scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD });
+    const change = { principal: principalOf(owner), accountId: admin.id };
+
+    const ofAdmin = await link(principalOf(admin));
+    valueOf(await scene.changeRole({ ...change, role: 'developer' }));
+    expect(await confirm(ofAdmin)).toEqual(INVALID);
+    valueOf(await scene.changeRole({ ...change, role: 'admin' }));
+    valueOf(await scene.setDisabled({ ...change, disabled: true }));
+    expect(await confirm(ofAdmin)).toEqual(INVALID);
+
+    const ofKey = await link(ADMIN_KEY);
+    scene.revokedKeys.add(ADMIN_KEY.subject);
+    expect(await confirm(ofKey)).toEqual(INVALID);
+    const ofConsole = await link({ subject: CONSOLE, scopes: ['admin'], orgId: null, role: 'owner' });
+    expect(valueOf(await confirm(ofConsole))).toBeUndefined();
   });
 
   test('unknown, disabled and invalid addresses get one answer, no mail and no entry', async () => {

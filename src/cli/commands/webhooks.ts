@@ -14,6 +14,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'STATE', cell: (row) => stateOf(row) },
   { title: 'WAITING', cell: 'waiting' },
   { title: 'AGE', cell: awayAt('created_at') },
+  { title: 'MADE BY', cell: 'created_by', isSpare: true },
 ];
 
 function stateOf({ disabled_at: disabledAt, failing_since: failingSince }: Row): string {

@@ -70,13 +70,14 @@ export const inviteOf = (row: InviteRow): StoredInvite => ({
   revokedAtMs: msOrNull(row.revoked_at),
 });
 
-export const RESET_COLUMNS = 'digest, account_id, created_at, expires_at';
+export const RESET_COLUMNS = 'digest, account_id, created_at, expires_at, issued_by';
 
 export type ResetRow = {
   readonly digest: string;
   readonly account_id: string;
   readonly created_at: Date;
   readonly expires_at: Date;
+  readonly issued_by: string | null;
 };
 
 export const resetOf = (row: ResetRow): PasswordReset => ({
@@ -84,6 +85,7 @@ export const resetOf = (row: ResetRow): PasswordReset => ({
   accountId: row.account_id as AccountId,
   createdAtMs: row.created_at.getTime(),
   expiresAtMs: row.expires_at.getTime(),
+  issuedBy: row.issued_by,
 });
 
 /** A refresh token beside the session it belongs to; `t` and `s` in every query that selects them. */

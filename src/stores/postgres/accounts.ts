@@ -310,11 +310,12 @@ function inviteAndResetWrites(on: Queryable, run: Run) {
     revokeInvite: async (id, nowMs) =>
       void (await run('UPDATE invites SET revoked_at = $2 WHERE id = $1', [id, dateOf(nowMs)])),
     insertPasswordReset: async (reset) => {
-      await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4)`, [
+      await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4, $5)`, [
         reset.digest,
         reset.accountId,
         dateOf(reset.createdAtMs),
         dateOf(reset.expiresAtMs),
+        reset.issuedBy,
       ]);
     },
     countPasswordResets: async (accountId, nowMs) => {

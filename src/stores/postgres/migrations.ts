@@ -158,6 +158,14 @@ const MIGRATION_OF_STEPS: Migration = {
   sql: 'ALTER TABLE svc_migrations ADD COLUMN tolerated_since integer',
 };
 
+/** Gateways of before leave it out, as of a reset that is sent by mail. */
+const ISSUERS_OF_RESETS: Migration = {
+  number: 20,
+  name: 'issuers of password resets',
+  sql: 'ALTER TABLE password_resets ADD COLUMN issued_by text',
+  toleratedSince: 14,
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   ...ACCOUNT_MIGRATIONS,
   ...CLUSTER_MIGRATIONS,
@@ -169,4 +177,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...ENDED_RUN_MIGRATIONS,
   ...SENT_ONCE_MIGRATIONS,
   ...STATED_MIGRATIONS,
+  ISSUERS_OF_RESETS,
 ];
