@@ -3,6 +3,7 @@
  * The door translates the question and the verdict, and decides nothing.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { assert, ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault } from '../../core/fault.ts';
@@ -75,6 +76,9 @@ export async function judge(
   return recorded.ok ? answer : recorded;
 }
 
+/** How long to wait before the end of an operation is reported once more to a gateway that is overloaded. */
+const END_AGAIN_AFTER_MS = [50, 100, 200, 400, 800, 1_600];
+
 /**
  * The check of an action whose end the door does not see, such as a request that it lets pass. The operation is a real
  * one, so that halts, budgets and approvals hold; it is completed at once. `traceId`: of the caller, if it has one.
@@ -102,7 +106,14 @@ export async function judgePassage(
     error: '',
     opHome: '',
   } as const;
-  const completed = await complete(ports)(completion, authorization, { cancelled: false });
+  const end = () => complete(ports)(completion, authorization, { cancelled: false });
+  let completed = await end();
+  // Nobody else would ever end it: it would take its place, and what it has reserved, until an operator does.
+  for (const pauseMs of END_AGAIN_AFTER_MS) {
+    if (completed.ok || completed.fault.kind !== 'overloaded') break;
+    await sleep(pauseMs);
+    completed = await end();
+  }
   // An operator may have paused or ended it in between.
   return completed.ok ? verdict : ok({ ...verdict.value, decision: 'deny', reason: explain(completed.fault) });
 }
