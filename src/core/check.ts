@@ -18,11 +18,10 @@ import {
 } from './approvals/asking.ts';
 import type { Changed } from './approvals/changes.ts';
 import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
-import { redactText } from './audit/redact-text.ts';
+import { redactShort, redactText } from './audit/redact-text.ts';
 import { RedactedTexts } from './audit/redacted-texts.ts';
 import { microToUsd } from './base/money.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
-import { cutText } from './base/text.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import type { Exceeded } from './budget/envelope.ts';
 import { exceededPayload, exceededReason } from './budget/exceeded.ts';
@@ -94,8 +93,8 @@ const MAX_SHOWN_TEXT = 256;
 
 /** Little of it, and nothing of unbounded size: anybody can send it, and it takes room from what others have done. */
 const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): Record<string, unknown> => ({
-  action: redactText(cutText(action, MAX_STRANGER_TEXT)),
-  resource: redactText(cutText(resource, MAX_STRANGER_TEXT)),
+  action: redactShort(action, MAX_STRANGER_TEXT),
+  resource: redactShort(resource, MAX_STRANGER_TEXT),
   ...(dryRun && { dry_run: true }),
   identity: 'unverified',
 });

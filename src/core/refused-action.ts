@@ -1,9 +1,8 @@
 /** Actions that are refused before they become a check: nothing is decided, but it is recorded who tried what. */
 import type { AgentRegistry } from './agents/agents.ts';
 import { type AuditDraft, type Lineage, lineageOfOrg } from './audit/audit.ts';
-import { redactText } from './audit/redact-text.ts';
+import { redactShort, redactText } from './audit/redact-text.ts';
 import { ok } from './base/result.ts';
-import { cutText } from './base/text.ts';
 import type { RefuseCommand } from './commands.ts';
 import { claimOf, effectsOfImpersonation, identify } from './identify.ts';
 import { type Outcome, unchanged } from './outcome.ts';
@@ -11,8 +10,7 @@ import { REFUSAL } from './refusal.ts';
 
 /** In characters. What is refused for its length must not fill the log. */
 const MAX_SHOWN = 256;
-/** Redacted before it is cut: of a credential that is cut in two, a part would be left. */
-const shown = (text: string): string => cutText(redactText(cutText(text, 8 * MAX_SHOWN)), MAX_SHOWN);
+const shown = (text: string): string => redactShort(text, MAX_SHOWN);
 
 /** One entry where there is an identity, none for strangers. Changes nothing else. */
 export function refuseAction(agents: AgentRegistry, command: RefuseCommand): Outcome<'refuse-action'> {

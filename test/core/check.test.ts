@@ -208,6 +208,20 @@ describe('check', () => {
     expect(draft.payload.caller).toEqual({ org_id: null, team_id: 'search', agent_id: 'crawler' });
   });
 
+  test('of a stranger little is recorded, and no part of a credential that is cut off', () => {
+    const at = (length: number) => `${'see '.repeat(length / 4)}ghp_${'a1'.repeat(18)}`;
+    const recorded = (resource: string) =>
+      decide(checkOf(CRAWLER, 't:s', { credential: 'unknown' as never, resource })).draft.payload;
+    expect(recorded('see '.repeat(400))).toEqual({
+      action: 'tool.call',
+      resource: 'see '.repeat(32),
+      identity: 'unverified',
+    });
+    expect(recorded(at(112)).resource).toBe('[redacted]');
+    // Behind what is looked at at all: nothing of it is recorded.
+    expect(recorded(at(1_020)).resource).toBe('see '.repeat(32));
+  });
+
   test('an entry holds the request and its reason, both redacted', () => {
     const asked = { attributes: { size: 1, password: 'hunter2' }, estimatedCostMicroUsd: 1_500_000, dryRun: true };
     const redact = ({ size }: Readonly<Record<string, unknown>>) => ({ size });

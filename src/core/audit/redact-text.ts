@@ -1,5 +1,7 @@
 /** The keys whose values an audit log must not hold. */
 
+import { cutText } from '../base/text.ts';
+
 /**
  * Compared by letters and digits alone and without case; a key that ends in one of them counts too, as `db_password`
  * and `x-api-key` do.
@@ -92,6 +94,16 @@ export function redactText(text: string): string {
     : text;
   return IS_ASSIGNED.test(shown) ? redactAssigned(shown) : shown;
 }
+
+/** How much is looked at of a text of which little is shown, so that no caller decides how long that takes. */
+const LOOKED_AT = 8;
+
+/**
+ * At most so many characters of it. Redacted before it is cut: of a credential that is cut in two, a part would be
+ * left.
+ */
+export const redactShort = (text: string, length: number): string =>
+  cutText(redactText(cutText(text, LOOKED_AT * length)), length);
 
 // Every name in DEFAULT_REDACTED_KEYS has one of them.
 const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
