@@ -90,6 +90,8 @@ export class Session {
   readonly #running = new Map<Id, Running>();
   /** What servers, or the session itself, have asked the agent's client. */
   readonly #asked = new Map<Id, Asked>();
+  /** What servers say while the client waits for the answer to `initialize`. */
+  #early: { readonly message: Message; readonly related: Id | undefined }[] | undefined;
   #lastAsked = 0;
   #canElicit = false;
   #isClosed = false;
@@ -148,6 +150,7 @@ export class Session {
       return this.#answer(errorOf(id, RPC_CODE.internal, `more than ${MAX_RUNNING} requests at once`));
     const running: Running = { request, control: new Control(), beats: 0, isUnwanted: false };
     this.#running.set(id, running);
+    if (request.method === 'initialize') this.#early ??= [];
     try {
       const answer = await this.#answerTo(running);
       if (answer !== undefined && !running.isUnwanted) this.#answer({ ...answer, id });
@@ -156,7 +159,20 @@ export class Session {
       this.#answer(errorOf(id, RPC_CODE.internal, 'unexpected error in svc mcp'));
     } finally {
       this.#running.delete(id);
+      if (request.method === 'initialize') this.#sendEarly();
     }
+  }
+
+  /** A message that is no answer. Before the one to `initialize` there is none: clients take what comes first for it. */
+  #toAgent(message: Message, related?: Id): void {
+    if (this.#early === undefined) this.#options.toAgent(message, related);
+    else if (this.#early.length < MAX_RUNNING) this.#early.push({ message, related });
+  }
+
+  #sendEarly(): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    if (!this.#isClosed) for (const { message, related } of early) this.#options.toAgent(message, related);
   }
 
   #answer(answer: Answer): void {
@@ -248,7 +264,7 @@ export class Session {
   #beat(running: Running, progressToken: Id, message: string): void {
     running.beats += 1;
     const params = { progressToken, progress: running.beats / 1_000_000, message };
-    this.#options.toAgent(notificationOf('notifications/progress', params), running.request.id);
+    this.#toAgent(notificationOf('notifications/progress', params), running.request.id);
   }
 
   #elicit(params: Fields, related: Id): { readonly answer: Promise<Answer>; cancel(): void } {
@@ -256,11 +272,11 @@ export class Session {
     const answer = new Promise<Answer>((settle) => {
       this.#asked.set(id, { settle });
     });
-    this.#options.toAgent({ jsonrpc: '2.0', id, method: 'elicitation/create', params }, related);
+    this.#toAgent({ jsonrpc: '2.0', id, method: 'elicitation/create', params }, related);
     const cancel = (): void => {
       if (!this.#asked.delete(id)) return;
       const notification = { requestId: id, reason: 'there is a decision' };
-      this.#options.toAgent(notificationOf('notifications/cancelled', notification), related);
+      this.#toAgent(notificationOf('notifications/cancelled', notification), related);
     };
     return { answer, cancel };
   }
@@ -295,15 +311,15 @@ export class Session {
           upstream === from && control.ending === undefined && progressTokenOf(request) === params?.progressToken,
       );
       // Nothing may follow a cancellation.
-      if (running !== undefined) this.#options.toAgent(notificationOf(method, params), running.request.id);
+      if (running !== undefined) this.#toAgent(notificationOf(method, params), running.request.id);
     } else if (method === 'notifications/cancelled') {
       const given = params?.requestId;
       if (typeof given !== 'string' && typeof given !== 'number') return;
       for (const [id, asked] of this.#asked)
         if (asked.upstream === from && `${from.name} ${given}` === id)
-          this.#options.toAgent(notificationOf(method, { ...params, requestId: id }));
+          this.#toAgent(notificationOf(method, { ...params, requestId: id }));
     } else if (FROM_SERVER.has(method)) {
-      this.#options.toAgent(notificationOf(method, this.#translated(from, params)), this.#latestOf(from));
+      this.#toAgent(notificationOf(method, this.#translated(from, params)), this.#latestOf(from));
     }
   }
 
@@ -335,7 +351,7 @@ export class Session {
       token: progressTokenOf(request),
       settle: (answer) => from.respond({ ...answer, id: request.id }),
     });
-    this.#options.toAgent({ ...request, id }, this.#latestOf(from));
+    this.#toAgent({ ...request, id }, this.#latestOf(from));
   }
 }
 

@@ -98,6 +98,8 @@ describe('a session', () => {
                   : method === 'tools/call'
                     ? answerOf(params)
                     : { capabilities: {} };
+              if (method === 'initialize')
+                events.onMessage({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
               events.onMessage({ jsonrpc: '2.0', id, result: result as never });
             },
             negotiated: () => {},
@@ -123,6 +125,12 @@ describe('a session', () => {
     session.receive({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: { ...capabilities } } });
   const PENDING = { decision: 'DECISION_PENDING', reason: 'needs a person', approvalId: 'apr_1' };
   const ALLOW = { decision: 'DECISION_ALLOW', reason: 'fine' };
+
+  test('passes on nothing of the server before the answer to `initialize`', async () => {
+    initialize({});
+    await expect.poll(() => toAgent.length).toBe(2);
+    expect(toAgent.map(({ id, method }) => id ?? method)).toEqual([1, 'notifications/tools/list_changed']);
+  });
 
   test('holds a call until a person has approved it, then checks it again', async () => {
     script.CheckAction = [PENDING, ALLOW];
