@@ -1,7 +1,8 @@
 /** Ends of operations, reported beside what goes on, and again until the gateway can be asked. */
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Gateway, OpName, Outcome } from './gateway.ts';
 
+const REPORT_AFTER_MS = 5;
 const RETRY_MS = [250, 1_000, 2_000, 5_000, 10_000, 20_000];
 const PAUSED_MS = 2_000;
 /** An outage must not fill the memory; what is dropped ends with the reservation of its operation. */
@@ -29,8 +30,8 @@ export class Completions {
   }
 
   async #report(op: OpName, outcome: Outcome): Promise<void> {
-    // The answer that it is about leaves first.
-    await turn();
+    // The answer that it is about leaves first, and the next call, which often follows at once.
+    await sleep(REPORT_AFTER_MS);
     for (let lost = 0; lost < RETRY_MS.length; ) {
       const completion = await this.#gateway.complete(op, outcome);
       if (completion.kind === 'done' || completion.kind === 'over') return;

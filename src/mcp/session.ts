@@ -1,5 +1,5 @@
 /** One agent's session with one or more servers: every message between them passes here. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMapping } from '../core/base/mapping.ts';
 import { Completions } from './completions.ts';
@@ -163,7 +163,7 @@ export class Session {
     }
   }
 
-  /** A message that is no answer. Before the one to `initialize` there is none: clients take what comes first for it. */
+  /** A message that is no answer. Clients take what comes first for that to `initialize`, so none comes before. */
   #toAgent(message: Message, related?: Id): void {
     if (this.#early === undefined) this.#options.toAgent(message, related);
     else if (this.#early.length < MAX_RUNNING) this.#early.push({ message, related });
@@ -250,7 +250,7 @@ export class Session {
       asked,
       upstream,
       control,
-      op: { traceId: this.traceId, spanId: randomBytes(8).toString('hex') },
+      op: { traceId: this.traceId, spanId: newSpan() },
       changed: () => this.#lists.changed(upstream, metaOf(request)),
       progress: token === undefined ? undefined : (message) => this.#beat(running, token, message),
       elicit: this.#canElicit ? (params) => this.#elicit(params, request.id) : undefined,
@@ -354,6 +354,9 @@ export class Session {
     this.#toAgent({ ...request, id }, this.#latestOf(from));
   }
 }
+
+/** Of a UUID, for which random bytes are kept ready. */
+const newSpan = (): string => randomUUID().replaceAll('-', '').slice(16);
 
 /** What newer clients send with every request instead of once, for requests of the session's own. */
 function metaOf({ params }: Request): Fields | undefined {

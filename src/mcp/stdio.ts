@@ -1,7 +1,8 @@
 /** Messages on pipes: one JSON text a line, read at the pace at which the other side takes them. */
 import type { Readable, Writable } from 'node:stream';
 import { isMapping } from '../core/base/mapping.ts';
-import { type Id, isId, type Message, messageIn, RPC_CODE } from './json-rpc.ts';
+import { type Id, isId, type Message, RPC_CODE } from './json-rpc.ts';
+import { MessageReader } from './repeated-answer.ts';
 
 /** A longer line is no message: whoever sends it would fill the memory. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -44,6 +45,7 @@ export function readMessages(from: Readable, events: LineEvents): Promise<void> 
 
 class Lines {
   readonly #events: LineEvents;
+  readonly #reader = new MessageReader();
   #begun: Buffer[] = [];
   #size = 0;
   #isSkipping = false;
@@ -53,13 +55,12 @@ class Lines {
   }
 
   push(piece: Buffer): void {
-    const { onMessage, onNoise } = this.#events;
     let rest = piece;
     for (let at = rest.indexOf(0x0a); at !== -1; at = rest.indexOf(0x0a)) {
       const last = rest.subarray(0, at);
       const line = this.#begun.length === 0 ? last : Buffer.concat([...this.#begun, last]);
       rest = rest.subarray(at + 1);
-      if (!this.#isSkipping) take(line.toString('utf8'), onMessage, onNoise);
+      if (!this.#isSkipping) this.#take(line);
       this.#begun = [];
       this.#size = 0;
       this.#isSkipping = false;
@@ -68,24 +69,27 @@ class Lines {
     if (this.#size > MAX_LINE_BYTES && !this.#isSkipping) {
       this.#isSkipping = true;
       this.#begun = [];
-      onNoise({ problem: `a line of more than ${MAX_LINE_BYTES} bytes`, code: RPC_CODE.parse });
+      this.#events.onNoise({ problem: `a line of more than ${MAX_LINE_BYTES} bytes`, code: RPC_CODE.parse });
     }
     if (!this.#isSkipping && rest.length > 0) this.#begun.push(rest);
   }
+
+  #take(line: Buffer): void {
+    const { onMessage, onNoise } = this.#events;
+    if (isBlank(line)) return;
+    let read: ReturnType<MessageReader['read']>;
+    try {
+      read = this.#reader.read(line);
+    } catch {
+      return onNoise({ problem: 'a line that is not JSON', code: RPC_CODE.parse });
+    }
+    if ('message' in read) onMessage(read.message);
+    else onNoise(noiseIn(read.value));
+  }
 }
 
-function take(line: string, onMessage: LineEvents['onMessage'], onNoise: LineEvents['onNoise']): void {
-  if (line.trim() === '') return;
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return onNoise({ problem: 'a line that is not JSON', code: RPC_CODE.parse });
-  }
-  const message = messageIn(value);
-  if (message === undefined) onNoise(noiseIn(value));
-  else onMessage(message);
-}
+/** Of white space only. */
+const isBlank = (line: Buffer): boolean => line.length < 64 && line.toString('latin1').trim() === '';
 
 function noiseIn(value: unknown): Noise {
   const noise = { problem: 'a line that is no JSON-RPC message', code: RPC_CODE.invalidRequest };
