@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { type Header, type HttpStatus, STATUS_TEXT } from '../shared/http-answer.ts';
-import { canSharePort } from '../shared/listener.ts';
+import { BACKLOG, canSharePort } from '../shared/listener.ts';
 import {
   type Answer,
   type AnswerListener,
@@ -122,7 +122,7 @@ function listen(server: Server, host: string, port: number, isShared: boolean): 
       else resolve(isShared && !canSharePort() ? port : undefined);
     };
     server.once('error', onError);
-    const options: object = { host, port, reusePort: isShared && canSharePort() };
+    const options: object = { host, port, reusePort: isShared && canSharePort(), backlog: BACKLOG };
     server.listen(options, () => {
       server.off('error', onError);
       resolve((server.address() as AddressInfo).port);

@@ -32,6 +32,12 @@ export type ListenOptions = {
   readonly onError: (error: Error) => void;
 };
 
+/**
+ * Connections that may wait to be accepted; the system may allow fewer. Beyond that it drops them, and each comes again
+ * after seconds: then who opens many at once holds up everybody who opens one.
+ */
+export const BACKLOG = 4_096;
+
 /** Of the connections, the part that is kept for those who come. */
 const SPARE_PART = 1 / 16;
 
@@ -77,7 +83,7 @@ export function listenForGrpc({
     onError(new Error(`${maxConnections} connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows`)),
   );
   server.on('drop', () => reportDrop());
-  const options: object = { host, port, reusePort: isShared };
+  const options: object = { host, port, reusePort: isShared, backlog: BACKLOG };
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options, () => {

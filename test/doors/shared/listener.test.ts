@@ -1,7 +1,13 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { canSharePort, listenForGrpc } from '../../../src/doors/shared/listener.ts';
+import { BACKLOG, canSharePort, listenForGrpc } from '../../../src/doors/shared/listener.ts';
+import { ifThereSync } from '../../../src/system/files.ts';
 import { eventually } from '../../support/eventually.ts';
+
+/** As the system says. */
+const mayWait = Number(ifThereSync(() => readFileSync('/proc/sys/net/core/somaxconn', 'utf8')) ?? 0);
 
 describe('listener', () => {
   test.each([
@@ -63,6 +69,21 @@ describe('listener', () => {
     });
     second.socket.destroy();
     await listener.close();
+  });
+
+  // More than Node.js lets wait by itself.
+  test.runIf(mayWait >= BACKLOG)('connections wait in thousands while the thread is busy', async () => {
+    const listener = await listenForGrpc({ ...options, maxConnections: 10_000, port: 0 });
+    const client = `
+      let connected = 0;
+      for (let nth = 0; nth < 1_000; nth += 1)
+        require('net').connect(${listener.port}, '127.0.0.1', () => (connected += 1)).on('error', () => 0);
+      const look = () => (connected === 1_000 || performance.now() > 20_000 ? process.exit(connected / 10) : setTimeout(look, 10));
+      look();`;
+    // This thread accepts nothing until the client has ended.
+    const { status } = spawnSync(process.execPath, ['-e', client]);
+    expect(status).toBe(100);
+    listener.cut();
   });
 
   test.runIf(canSharePort())('two listeners on one port each get some of the connections', async () => {
