@@ -12,6 +12,7 @@ import { grpcClient } from '../../support/grpc-client.ts';
 import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
+import { describeApprovals } from './approvals.ts';
 import { operationAt } from './away.ts';
 import { describeEndedEverywhere } from './ended-everywhere.ts';
 import { describeShownTogether } from './shown-together.ts';
@@ -384,58 +385,7 @@ describe('gateways of a cluster', () => {
 
   describeShownTogether(() => [one, two, three]);
 
-  const PENDING = { decision: 'DECISION_PENDING' };
-  const approvalAt = async (gateway: TestGateway, path: string) =>
-    (await gateway.call('GET', `/api/v1/approvals${path}`)).body;
-
-  test('ask people for an approval at any of them, and let it be used once', async () => {
-    const { check, opState } = await newAgent('payer');
-    const asked = await check(one, 's', 'pay-1');
-    expect(asked).toMatchObject(PENDING);
-    const id = asked.approvalId as string;
-    expect(await check(two, 't', 'pay-1')).toMatchObject({ ...PENDING, approvalId: id });
-    expect((await approvalAt(three, '?state=pending')).approvals).toMatchObject([
-      { id, op_ids: ['payer:s', 'payer:t'] },
-    ]);
-    const waits = approvalAt(three, `/${id}?wait=30`);
-    const approve = (gateway: TestGateway) => gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' });
-    const deny = (gateway: TestGateway) => gateway.call('POST', `/api/v1/approvals/${id}/deny`, { reason: 'no' });
-    const approved = await approve(two);
-    expect([approved.status, approved.body.approval?.state]).toEqual([200, 'approved']);
-    expect((await waits).approval).toEqual(approved.body.approval);
-    expect([(await deny(one)).status, (await deny(three)).status]).toEqual([409, 409]);
-    const uses = await Promise.all(
-      [one, two, three].flatMap((gateway, at) => [0, 1, 2].map((each) => check(gateway, `u${at}-${each}`, 'pay-1'))),
-    );
-    expect(uses.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBe(1);
-    expect(new Set(uses.map(({ decision }) => decision))).toEqual(new Set(['DECISION_ALLOW', 'DECISION_PENDING']));
-    // All others ask anew, together.
-    const { approvals } = await approvalAt(one, '?state=pending&org_id=acme');
-    expect(approvals.map((each: { op_ids: string[] }) => each.op_ids.length)).toEqual([8]);
-    const denied = await three.call('POST', `/api/v1/approvals/${approvals[0].id}/deny`, { reason: 'enough' });
-    expect(denied.status).toBe(200);
-    const waiting = uses.findIndex(({ decision }) => decision === 'DECISION_PENDING');
-    const [gateway, spanId] = [
-      [one, two, three][Math.floor(waiting / 3)]!,
-      `u${Math.floor(waiting / 3)}-${waiting % 3}`,
-    ];
-    await eventually(async () => expect(await opState(gateway, spanId)).toMatchObject({ ended: 'denied' }));
-    expect(await check(two, spanId, 'pay-1')).toMatchObject({ cause: 'DECISION_CAUSE_APPROVAL' });
-  });
-
-  test('freeze an approval for a halt at another gateway, or end it for one', async () => {
-    const { check, scope } = await newAgent('frozen');
-    const { approvalId: id } = await check(one, 's', 'pay-2');
-    const paused = (await halt(two, scope, { mode: 'pause' })).body.halt;
-    expect((await approvalAt(three, `/${id}`)).approval.frozen_at).not.toBe(null);
-    const refused = await three.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' });
-    expect([refused.status, refused.body.code]).toEqual([409, 'halted']);
-    await three.call('POST', `/api/v1/halts/${paused.id}/release`, { reason: 'over' });
-    expect((await approvalAt(one, `/${id}`)).approval).toMatchObject({ state: 'pending', frozen_at: null });
-    const ended = (await halt(three, scope)).body.halt;
-    expect((await approvalAt(one, `/${id}`)).approval).toMatchObject({ state: 'cancelled' });
-    await one.call('POST', `/api/v1/halts/${ended.id}/release`, { reason: 'over' });
-  });
+  describeApprovals(() => [one, two, three], newAgent);
 
   test('decide by what is published at one of them, at once, and by what was before', async () => {
     const { check } = await newAgent('governed');
