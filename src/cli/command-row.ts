@@ -12,6 +12,8 @@ export type OptionRow = {
 export type CommandRow = {
   /** `ops pause <op_id>`: the words of the command, then its arguments. */
   readonly synopsis: string;
+  /** The first word alone means it, too. */
+  readonly isDefault?: boolean;
   readonly summary: string;
   readonly options?: readonly OptionRow[];
   /** The words that its argument may be, for completion. */

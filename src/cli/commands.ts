@@ -284,10 +284,11 @@ const READING: readonly CommandRow[] = [
     load: async () => (await import('./commands/stats.ts')).run,
   },
   {
-    synopsis: 'budgets',
-    summary: 'show spend, reservations and caps',
+    synopsis: 'budgets ls',
+    isDefault: true,
+    summary: 'list spend, reservations and caps; `svc budgets` does the same',
     options: [ORG, LIMIT],
-    example: 'svc budgets --org acme',
+    example: 'svc budgets ls --org acme',
     load: async () => (await import('./commands/budgets.ts')).run,
   },
 ];

@@ -24,7 +24,8 @@ export async function parseCommandLine(
   const parents = new Map<string, Command>();
   for (const row of rows) {
     const words = wordsOf(row);
-    const command = parentOf(root, parents, words, rows, groups).command(words.at(-1) ?? '');
+    const parent = parentOf(root, parents, words, rows, groups);
+    const command = parent.command(words.at(-1) ?? '', { isDefault: row.isDefault === true });
     describe(command, row, words.length === 1 ? summaryOf(groups, words[0]) : row.summary).action(async () => {
       requireOptions(command, row);
       chosen = {

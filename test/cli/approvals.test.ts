@@ -138,6 +138,10 @@ describe('svc approvals', () => {
     const { stdout } = await svc('ls');
     expect(stdout).toMatch(/^ID +STATE +AGENT +ACTION +RESOURCE +EXPIRES\n/);
     expect(stdout).toContain(`\n${yes.slice(0, 8)}  pending  ${LOAD_AGENT.orgId}/`);
+    const narrow = cli.inTerminal(['approvals', 'ls'], { columns: 60, env: { ...env(), NO_COLOR: '1' } });
+    await narrow.ended;
+    expect(narrow.shown()).toMatch(/ID +AGENT +ACTION +RESOURCE +EXPIRES/);
+    expect(narrow.shown()).toContain(`${yes.slice(0, 8)}  acme/search/crawler  pay     invoice-1  `);
     const shown = await svc('show', yes.slice(0, 8));
     expect(shown.stdout).toContain(`approval   ${yes} (pending)\n`);
     expect(shown.stdout).toContain((await stateOf(yes)).digest);

@@ -438,7 +438,7 @@ describe('operator', () => {
       agent: { org_id: 'a-narrow-org', team_id: 'a-team-of-it', agent_id: 'an-agent-of-that' },
       cost_usd: 1.25,
     });
-    const list = 'budgets --org a-narrow-org';
+    const list = 'budgets ls --org a-narrow-org';
     const [narrow, wide] = [await linesOn(60, list), await linesOn(120, list)];
     for (const line of narrow) expect(line.length).toBeLessThanOrEqual(60);
     expect(narrow[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH/);

@@ -14,9 +14,9 @@ import { shortIds, wholeId } from './short-ids.ts';
 const columnsFor = (ids: ReadonlyMap<string, string>): readonly Column[] => [
   { title: 'ID', cell: ({ id }) => ids.get(String(id)) ?? id, isWhole: true },
   { title: 'STATE', cell: 'state', isSpare: true },
-  { title: 'AGENT', cell: ({ agent }) => agentText(agent) },
-  { title: 'ACTION', cell: 'action' },
-  { title: 'RESOURCE', cell: 'resource' },
+  { title: 'AGENT', cell: ({ agent }) => agentText(agent), isKept: true, isWrapped: true },
+  { title: 'ACTION', cell: 'action', isKept: true, isWrapped: true },
+  { title: 'RESOURCE', cell: 'resource', isKept: true, isWrapped: true },
   { title: 'EXPIRES', cell: awayAt('expires_at') },
 ];
 

@@ -1,4 +1,4 @@
-/** `svc budgets`: what was spent, what is set aside, and what may be spent. */
+/** `svc budgets ls`: what was spent, what is set aside, and what may be spent. */
 import type { Run } from '../invocation.ts';
 import { awayAt, type Column, type Row, valueAt } from '../terminal/table.ts';
 import { usd } from '../terminal/words.ts';
