@@ -96,7 +96,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   mcp: ['core', 'system'],
   'policy-files': ['core', 'ports'],
   bus: ['core', 'ports', 'system'],
-  cluster: ['core', 'ports'],
+  cluster: ['core', 'ports', 'system'],
   system: ['core', 'credentials', 'ports'],
   'use-cases': ['accounts', 'core', 'credentials', 'limits', 'ports', 'webhooks'],
   webhooks: ['core', 'ports'],

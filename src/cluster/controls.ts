@@ -4,9 +4,9 @@ import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { OpView, Signal, SignalMessage } from '../core/views.ts';
 import type { Barrier, Bus, Membership, SharedStates, StateRow, StateWrite } from '../ports/cluster.ts';
+import { within } from '../system/clock.ts';
 import { STATE_AFTER, viewOfOrdered } from './ordered.ts';
 import { homeOf } from './run.ts';
-import { within } from './within.ts';
 
 /** The newest signal of an operation that an operator has touched, at whichever gateway it lives. */
 type Control = {

@@ -1,6 +1,6 @@
 import type { UsageKey } from '../core/outcome.ts';
 import type { UsageClaim, UsageIds } from '../ports/cluster.ts';
-import { within } from './within.ts';
+import { within } from '../system/clock.ts';
 
 export type UsageClaimsOptions = {
   readonly store: UsageIds;
