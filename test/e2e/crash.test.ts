@@ -123,22 +123,6 @@ describe('the whole process', () => {
     expect(await check(running, 'still')).toMatchObject({ decision: 'DECISION_ALLOW' }); // nothing was done to the one that was copied
   });
 
-  test('three kills in a row leave one chain', async () => {
-    const dataDir = dataFolder();
-    const answered: Answered[] = [];
-    let last: TestGateway | undefined;
-    for (let round = 0; round < 3; round += 1) {
-      last = await start({ dataDir });
-      await registerLoadAgent(last);
-      const load = startLoad(last, `round-${round}`, 8);
-      await eventually(() => expect(load.answered.length).toBeGreaterThan(40));
-      await last.stop('SIGKILL');
-      await load.stop();
-      answered.push(...load.answered);
-    }
-    await expectAllRecorded(last!, answered);
-  });
-
   test('SIGTERM does not wait for clients that never finish their requests', async () => {
     const gateway = await start();
     const body = openSocket(gateway);
@@ -235,44 +219,59 @@ describe('a thread', () => {
   const entriesInFlight = async (gateway: TestGateway): Promise<number> =>
     Number(/^svc_audit_entries_in_flight (\d+)/m.exec((await gateway.call('GET', '/metrics')).body)?.[1]);
 
-  test.each([
-    ['audit', 'the audit thread', THREADED],
-    ['io', 'I/O thread \\d', THREADED],
-    ['audit', 'the audit thread', IN_MAIN_WITH_AUDIT_THREAD],
-    ['audit.write', 'the writing of the audit log', IN_MAIN],
-    ['io', 'the doors', IN_MAIN],
-  ])('%s (%s, %j): restarts, callers get an error, none hangs', async (kind, words, env) => {
+  /** What dies of a gateway in each arrangement, and how the log names it. */
+  const DEATHS = [
+    {
+      env: THREADED,
+      deaths: [
+        { kind: 'audit', words: 'the audit thread' },
+        { kind: 'io', words: 'I/O thread \\d' },
+      ],
+    },
+    { env: IN_MAIN_WITH_AUDIT_THREAD, deaths: [{ kind: 'audit', words: 'the audit thread' }] },
+    {
+      env: IN_MAIN,
+      deaths: [
+        { kind: 'audit.write', words: 'the writing of the audit log' },
+        { kind: 'io', words: 'the doors' },
+      ],
+    },
+  ];
+
+  test.each(DEATHS)('one that dies restarts, callers get an error, none hangs ($env)', async ({ env, deaths }) => {
     const { gateway, breakThread } = await breakable(env);
-    const load = startLoad(gateway, `broken-${kind}`);
-    for (let round = 0; round < 2; round += 1) {
-      const before = load.answered.length;
-      await eventually(() => expect(load.answered.length).toBeGreaterThan(before + 200));
-      breakThread(kind);
+    for (const { kind, words } of deaths) {
+      const load = startLoad(gateway, `broken-${kind}`);
+      for (let round = 0; round < 2; round += 1) {
+        const before = load.answered.length;
+        await eventually(() => expect(load.answered.length).toBeGreaterThan(before + 200));
+        breakThread(kind);
+        await eventually(() =>
+          expect(gateway.output.stderr.match(new RegExp(`${words} died; restarting it`, 'g'))).toHaveLength(round + 1),
+        );
+      }
+      // It works as before.
+      await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
+      const allowedBefore = load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length;
       await eventually(() =>
-        expect(gateway.output.stderr.match(new RegExp(`${words} died; restarting it`, 'g'))).toHaveLength(round + 1),
+        expect(load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBeGreaterThan(
+          allowedBefore + 200,
+        ),
       );
+      await load.stop();
+      expect(load.failed).not.toContain('TimeoutError');
+      const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
+      expect(
+        unrecorded.filter(
+          ({ reason, decision }) =>
+            !(
+              decision === 'DECISION_DENY' &&
+              reason === 'the audit log cannot be written; until it can, everything that must be recorded is refused'
+            ) && decision !== 'unavailable',
+        ),
+      ).toEqual([]);
+      await expectAllRecorded(gateway, load.answered);
     }
-    // It works as before.
-    await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
-    const allowedBefore = load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length;
-    await eventually(() =>
-      expect(load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBeGreaterThan(
-        allowedBefore + 200,
-      ),
-    );
-    await load.stop();
-    expect(load.failed).not.toContain('TimeoutError');
-    const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
-    expect(
-      unrecorded.filter(
-        ({ reason, decision }) =>
-          !(
-            decision === 'DECISION_DENY' &&
-            reason === 'the audit log cannot be written; until it can, everything that must be recorded is refused'
-          ) && decision !== 'unavailable',
-      ),
-    ).toEqual([]);
-    await expectAllRecorded(gateway, load.answered);
     expect(gateway.process.exitCode).toBeNull();
   });
 
