@@ -33,12 +33,12 @@ import type { Fault } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
 import { claimOf, effectsOfImpersonation, type Identified, identify, type Speaker } from './identify.ts';
-import type { Obligation } from './obligations.ts';
+import { obligationsPayload } from './obligations.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
-import type { PolicyDecision } from './policy/rule.ts';
+import { noPolicyAllows, type PolicyDecision } from './policy/rule.ts';
 import { REFUSAL } from './refusal.ts';
 import type { Undo } from './rollback.ts';
 
@@ -383,8 +383,7 @@ export class Checker {
       actor,
       opId: command.opId,
       decision,
-      // Where no rule decided, the reason repeats what was asked for.
-      reason: ruleId === undefined ? redactText(reason) : reason,
+      reason: ruleId === undefined ? this.#redactedReason(command, reason, cause) : reason,
       policy,
       ruleId,
       cause,
@@ -500,6 +499,12 @@ export class Checker {
     return payload;
   }
 
+  /** Where no rule decided, the reason repeats what was asked for, cut. */
+  #redactedReason({ agent, action, resource }: CheckCommand, reason: string, cause: PolicyDecision['cause']): string {
+    if (cause !== 'no_rule') return redactText(reason);
+    return noPolicyAllows({ agent, action: this.#texts.of(action), resource: this.#texts.of(resource) }).reason;
+  }
+
   #changed(slot: OpSlot): Effect {
     return { kind: 'op-changed', op: viewOfOp(this.#state.ops.recordOf(slot), undefined) };
   }
@@ -551,12 +556,6 @@ const approvedBy = ({ id, policy, ruleId, decisions }: Approval, { obligations }
   cause: undefined,
   obligations,
 });
-
-/** The messages for the operator are in the log, whatever the caller shows. */
-function obligationsPayload(obligations: readonly Obligation[]) {
-  const notices = obligations.filter(({ type }) => type === 'notify').map(({ properties }) => properties.message);
-  return { obligations: obligations.map(({ id }) => id), ...(notices.length > 0 && { notices }) };
-}
 
 /** An allow is none for a caller that cannot do what it obliges to (docs/spec.md, Obligations). */
 function fulfilled(decision: PolicyDecision, { supportedObligations }: CheckCommand): PolicyDecision {

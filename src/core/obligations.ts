@@ -188,3 +188,9 @@ function withMember(value: Mapping, name: string, member: unknown): Mapping {
   Object.defineProperty(copy, name, { value: member, enumerable: true, configurable: true, writable: true });
   return copy;
 }
+
+/** What an entry says of them. The messages for the operator are in the log, whatever the caller shows. */
+export function obligationsPayload(obligations: readonly Obligation[]) {
+  const notices = obligations.filter(({ type }) => type === 'notify').map(({ properties }) => properties.message);
+  return { obligations: obligations.map(({ id }) => id), ...(notices.length > 0 && { notices }) };
+}

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import { parseBudgetConfig } from '../../src/core/budget/config.ts';
 import type { CheckAnswer, CheckCommand, Command, CommandOf } from '../../src/core/commands.ts';
+import { noPolicyAllows } from '../../src/core/policy/rule.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, SIBLING, STRANGER } from '../support/governor.ts';
 import { runs } from '../support/runs.ts';
 
@@ -220,6 +221,17 @@ describe('check', () => {
     expect(recorded(at(112)).resource).toBe('[redacted]');
     // Behind what is looked at at all: nothing of it is recorded.
     expect(recorded(at(1_020)).resource).toBe('see '.repeat(32));
+  });
+
+  test('the reason of a denial by default holds no part of a credential that is cut off', () => {
+    const resource = `${'see '.repeat(47)}ghp_${'a1'.repeat(18)}`;
+    const governor = openGovernor({ policies: { decide: noPolicyAllows } });
+    const { draft, answer } = decide(checkOf(CRAWLER, 't:s', { resource }), governor);
+    expect(draft).toMatchObject({
+      reason: 'no policy allows tool.call on [redacted] for acme/search/crawler',
+      payload: { resource: '[redacted]' },
+    });
+    expect(answer.reason).toContain('see see ghp_a1a1a1'); // it is the agent's own
   });
 
   test('an entry holds the request and its reason, both redacted', () => {
