@@ -131,7 +131,7 @@ function welcome(config: Config, { listening, policies, setup, bootstrap }: Gate
     `  HTTP       ${http}  (API, WebSocket, Connect, dashboard)`,
     `  gRPC       ${bracketed(config.SVC_GRPC_ADDR.host)}:${listening.grpcPort}`,
     `  data       ${shown(config.SVC_DATA_DIR)}`,
-    `  policies   ${documents.length} from ${policySource(config, policies.files)}`,
+    `  policies   ${documents.length} from ${policySource(config, policies)}`,
     `  accounts   ${config.SVC_DATABASE_URL === undefined ? 'none (set SVC_DATABASE_URL to use e-mail and password)' : 'PostgreSQL'}`,
     `  HTTP core  ${listening.httpEngine}`,
   ];
@@ -149,7 +149,12 @@ const firstAccount = ({ link }: NonNullable<Gateway['setup']>): readonly string[
         '             or register with the admin API key as bearer',
       ];
 
-function policySource({ SVC_POLICY_PATH: path }: Config, files: readonly string[]): string {
+function policySource(
+  { SVC_CLUSTER, SVC_POLICY_PATH: path }: Config,
+  { policies, files }: Gateway['policies'],
+): string {
+  // The files are only the first set.
+  if (SVC_CLUSTER !== undefined) return `what is published to the cluster (version ${policies.version})`;
   if (path === undefined) return 'the starter policy';
   return (files.length === 0 ? [path] : files).map(shown).join(', ');
 }

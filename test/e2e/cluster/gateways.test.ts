@@ -130,6 +130,9 @@ describe('gateways of a cluster', () => {
   });
 
   test('are listed with their leases at each of them', async () => {
+    expect(two.output.stdout).toMatch(
+      / policies {3}1 from what is published to the cluster \(version [0-9a-f]{16}\)\n/,
+    );
     await eventually(async () => {
       const members = await membersAt(three);
       expect(members.map(({ name, state }) => `${name} ${state}`)).toEqual(['one live', 'three live', 'two live']);
