@@ -151,6 +151,9 @@ describe.each(ARRANGEMENTS)('control, $arrangement', ({ env }) => {
       [{ outcome: 'perhaps' }, 'outcome'],
     ] as const)
       expect(await complete(body)).toMatchObject({ status: 400, body: { field } });
+    expect((await complete({ outcome: 'perhaps' })).body.detail).toBe(
+      'outcome: must be one of OUTCOME_SUCCESS, OUTCOME_FAILURE',
+    );
     const error = 'ä'.repeat(512);
     expect((await complete({ outcome: 'OUTCOME_FAILURE', error })).body).toMatchObject({
       state: 'completing',

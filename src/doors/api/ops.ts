@@ -88,8 +88,12 @@ async function get(request: Authorized, link: Link): Promise<HttpReply> {
   return ok({ status: 200, body: { ops: [first, ...others].map((op) => opView(op, link.home)) } });
 }
 
+const OUTCOME = { OUTCOME_SUCCESS: 'success', OUTCOME_FAILURE: 'failure' } as const;
+const OUTCOME_RULE = `must be one of ${Object.keys(OUTCOME).join(', ')}`;
 const completion = z.strictObject({
-  outcome: optional(z.enum(['OUTCOME_SUCCESS', 'OUTCOME_FAILURE']).meta({ description: 'How the action ended.' })),
+  outcome: optional(
+    z.enum(['OUTCOME_SUCCESS', 'OUTCOME_FAILURE'], OUTCOME_RULE).meta({ description: 'How the action ended.' }),
+  ),
   error: optional(
     z
       .string()
@@ -97,7 +101,6 @@ const completion = z.strictObject({
       .meta({ description: 'What went wrong, of a failure; at most 1,024 bytes.' }),
   ),
 });
-const OUTCOME = { OUTCOME_SUCCESS: 'success', OUTCOME_FAILURE: 'failure' } as const;
 
 async function complete(request: Authorized<typeof completion>, link: Link): Promise<HttpReply> {
   const named = readNamed(request);
