@@ -49,8 +49,8 @@ export type Money = {
   measured(): { readonly parked: number; readonly exchanges: DurationCounts };
   /** Call it when the gateway has joined. */
   start(): Promise<void>;
-  /** Reports what was spent, and returns the rest. */
-  close(): Promise<void>;
+  /** Reports what was spent, and returns the rest. False where the ledger could not be told. */
+  close(): Promise<boolean>;
 };
 
 export function openMoney({
@@ -120,7 +120,7 @@ export function openMoney({
     },
     close: async () => {
       claims.stop();
-      await exchange?.close();
+      return (await exchange?.close()) ?? true;
     },
   };
 }

@@ -81,8 +81,11 @@ export class BudgetExchange {
     void this.#state();
   }
 
-  /** Reports everything that was spent, and keeps nothing. What still waits is decided by what there is. */
-  async close(): Promise<void> {
+  /**
+   * Reports everything that was spent, and keeps nothing. What still waits is decided by what there is. False: the
+   * ledger could not be told all of it, so this run must be settled by the next start.
+   */
+  async close(): Promise<boolean> {
     this.#isClosed = true;
     clearInterval(this.#ticking);
     this.#retryAll();
@@ -90,7 +93,8 @@ export class BudgetExchange {
     const { budgets, nowMs } = this.#options;
     const rows = budgets.closingRows(nowMs());
     for (let at = 0; at < rows.length; at += MOST_ROWS)
-      if (!(await this.#exchange(rows.slice(at, at + MOST_ROWS)))) return; // it is settled by the next start
+      if (!(await this.#exchange(rows.slice(at, at + MOST_ROWS)))) return false;
+    return true;
   }
 
   /** False: too many wait already. A check that has waited for its time is decided by what is known then. */

@@ -161,6 +161,18 @@ describe('a gateway that trades with the ledger', () => {
     expect([await answered(two.check(400)), await answered(two.check(300))]).toEqual(['exceeded', undefined]);
   });
 
+  test('says at its end whether the ledger knows what was spent', async () => {
+    const { start, account, world } = openCluster(1_000);
+    const [one, two] = [start('one'), start('two')];
+    one.spend(100);
+    expect(await answered(one.exchange.close())).toBe(true);
+    expect(account()).toMatchObject({ spent: 100, out: 0 });
+    world.isAway = true;
+    two.spend(10);
+    expect(await answered(two.exchange.close())).toBe(false);
+    expect(account()).toMatchObject({ spent: 100, out: 0 });
+  });
+
   test('reports of more accounts than fit one exchange each in its turn', () => {
     const budgets = new BudgetTracker(withOrgCap(1_000_000), NOON_MS);
     budgets.useLedger(new BudgetGrants(5_000), withOrgCap(1_000_000), NOON_MS);
