@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { newRun } from '../cluster/run.ts';
 import { isOfCluster, leaveCluster } from '../stores/embedded/runs.ts';
 import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
+import { hasMembers } from '../stores/postgres/cluster/members.ts';
 import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import type { Logger } from '../system/log.ts';
 import { Closers } from './closers.ts';
@@ -47,6 +48,8 @@ async function leave(config: Config, log: Logger, closers: Closers): Promise<Lef
   const run = newRun(); // reads need no run that takes part
   const states = createPostgresStates(postgres, run, steadyMs);
   const trouble = (): string | undefined => postgres.trouble;
+  if (!(await wait.value(() => hasMembers(postgres), trouble)))
+    throw new StartError('no gateway is known in the database at SVC_DATABASE_URL; set it to that of the cluster');
   const agents = await wait.value(() => createPostgresAgents(postgres, run, steadyMs).load(), trouble);
   const halts = await wait.value(() => states.load('halts'), trouble);
   const approvals = await wait.value(() => states.load('approvals'), trouble);

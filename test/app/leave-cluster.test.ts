@@ -65,13 +65,16 @@ describe('the data directory of a gateway in a cluster', () => {
 
     const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, MUTE);
     onTestFinished(() => postgres.close());
+    const leave = () => leaveClusterOf({ ...config, SVC_DATABASE_URL: url }, MUTE as never);
+    await expect(leave()).rejects.toThrow('no gateway is known in the database at SVC_DATABASE_URL');
+    const joinAsOne = "SELECT cluster_join($1, 'one', 60000, '1', '{1,1}', 'serve', NULL, '{}', '{}', '{}')";
+    valueOf(await postgres.attempt((on) => on.query(joinAsOne, [newRun()])));
     valueOf(await createPostgresAgents(postgres, newRun(), () => 0).adopt([crawlerWith('rotated')]));
     const halt = { id: 'h1', scope: 'global', createdAtMs: 5 };
     valueOf(
       await createPostgresStates(postgres, newRun(), () => 0).adopt('halts', [{ id: 'h1', key: 'h1', body: halt }]),
     );
-    const left = await leaveClusterOf({ ...config, SVC_DATABASE_URL: url }, MUTE as never);
-    expect(left).toEqual({ agents: 1, halts: 1, approvals: 0 });
+    expect(await leave()).toEqual({ agents: 1, halts: 1, approvals: 0 });
     await startAlone();
     await inStore((store) => {
       expect([...createEmbeddedAgents(store).load()].map(({ credential }) => credential)).toEqual(['rotated']);

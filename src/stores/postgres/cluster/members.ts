@@ -134,6 +134,13 @@ export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }:
   };
 }
 
+/** Whether any gateway has joined a cluster in this database, as far as it remembers. */
+export const hasMembers = (postgres: Postgres): Promise<Result<boolean, Fault>> =>
+  postgres.attempt(async (on) => {
+    const { rows } = await on.query<{ any: boolean }>('SELECT EXISTS (SELECT FROM cluster_node) AS any');
+    return rows[0]!.any;
+  });
+
 /** In steps, the last of which says that it is the last: what was cut off in between is done anew by the next start. */
 function settle(pool: Postgres, { run, owners, periods, spentMicroUsd }: Settlement): Promise<Result<void, Fault>> {
   return pool.attempt(async (on) => {
