@@ -1,4 +1,7 @@
-/** Calls of the gateway's Connect methods over kept connections, each answered, refused or given up within its time. */
+/**
+ * Calls of the gateway's Connect methods, and of what only its API has, over kept connections, each answered, refused
+ * or given up within its time.
+ */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions, request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
@@ -18,7 +21,7 @@ export type Credential = {
 
 export type Reply =
   | { readonly kind: 'answer'; readonly body: Fields }
-  /** `code` is one of Connect's. */
+  /** `code` is one of Connect's, or of the API's. */
   | { readonly kind: 'refused'; readonly code: string; readonly reason: string }
   | { readonly kind: 'unreachable'; readonly reason: string };
 
@@ -39,6 +42,8 @@ const MAX_CONNECTIONS = 64;
 /** Members that only newer gateways know. An older one refuses them by name, and is asked without. */
 const OPTIONAL_MEMBERS = ['supportedObligations', 'outcome', 'error'];
 
+/** A Connect method takes a body; what is only read has none. */
+type Call = { readonly path: string; readonly body?: Fields; readonly options: CallOptions };
 type Answered = { readonly status: number; readonly text: string; readonly retryAfterSecs: number };
 
 export class GatewayCalls {
@@ -62,17 +67,28 @@ export class GatewayCalls {
     const host = typeof hostname === 'string' ? hostname : '';
     // What TLS calls the host: node:http would work it out for each call, even without TLS.
     const servername = isTls && isIP(host) === 0 ? host : '';
-    this.#to = { ...to, hostname: host, servername, agent: this.#agent, method: 'POST' };
-    this.#path = `${base.pathname}svc.governance.v1.`;
+    this.#to = { ...to, hostname: host, servername, agent: this.#agent };
+    this.#path = base.pathname;
   }
 
-  /** Never rejects. */
-  async post(method: string, body: Fields, options: CallOptions = {}): Promise<Reply> {
+  /** A Connect method. Never rejects. */
+  post(method: string, body: Fields, options: CallOptions = {}): Promise<Reply> {
+    return this.#call({ path: `${this.#path}svc.governance.v1.${method}`, body, options });
+  }
+
+  /** What the API answers at a path, such as `api/v1/agents/self`. Never rejects. */
+  get(path: string, options: CallOptions = {}): Promise<Reply> {
+    return this.#call({ path: `${this.#path}${path}`, options });
+  }
+
+  async #call(call: Call): Promise<Reply> {
+    const { options } = call;
     const endMs = performance.now() + (options.timeoutMs ?? TIMEOUT_MS);
     const retryUntilMs = performance.now() + OUTAGE_MS;
     for (let withouts = 0; ; ) {
-      const tried = await this.#try(method, body, options, endMs);
-      if (tried.kind === 'again' && performance.now() < retryUntilMs) await sleep(tried.afterMs);
+      const tried = await this.#try(call, endMs);
+      if (tried.kind === 'again' && tried.afterMs <= OUTAGE_MS && performance.now() < retryUntilMs)
+        await sleep(tried.afterMs);
       else if (tried.kind === 'again') return { kind: 'unreachable', reason: tried.reason };
       else if (tried.kind === 'without' && withouts < OPTIONAL_MEMBERS.length) withouts += 1;
       else if (tried.kind === 'without') return { kind: 'refused', code: 'invalid_argument', reason: tried.reason };
@@ -84,10 +100,10 @@ export class GatewayCalls {
     this.#agent.destroy();
   }
 
-  async #try(method: string, body: Fields, options: CallOptions, endMs: number) {
+  async #try(call: Call, endMs: number) {
     let answered: Answered;
     try {
-      answered = await this.#send(method, JSON.stringify(this.#known(body)), options, endMs - performance.now());
+      answered = await this.#send(call, endMs - performance.now());
     } catch (error) {
       const reason = `the gateway at ${this.url} cannot be reached: ${whyOf(error)}`;
       // All that is sent may be sent again: the gateway knows an operation by its id.
@@ -102,7 +118,8 @@ export class GatewayCalls {
       const reason = `${this.url} answered HTTP ${status}, not as a gateway does; check the address`;
       return { kind: 'unreachable', reason } as const;
     }
-    const reason = typeof read.message === 'string' ? read.message : read.code;
+    const said = read.message ?? read.detail;
+    const reason = typeof said === 'string' ? said : read.code;
     if (read.code === 'invalid_argument' && this.#isUnknown(reason)) return { kind: 'without', reason } as const;
     if (status === 429 || status === 503)
       return { kind: 'again', reason, afterMs: Math.max(RETRY_MS, retryAfterSecs * 1_000) } as const;
@@ -128,14 +145,17 @@ export class GatewayCalls {
     return member !== undefined;
   }
 
-  #send(method: string, body: string, { bearer, deadlineMs }: CallOptions, timeoutMs: number): Promise<Answered> {
+  #send({ path, body: fields, options: { bearer, deadlineMs } }: Call, timeoutMs: number): Promise<Answered> {
     return new Promise((resolve, reject) => {
+      const body = fields === undefined ? undefined : JSON.stringify(this.#known(fields));
       const request = this.#request({
         ...this.#to,
-        path: `${this.#path}${method}`,
+        path,
+        method: body === undefined ? 'GET' : 'POST',
         headers: {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
+          ...(body === undefined
+            ? {}
+            : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
           ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
           ...(deadlineMs === undefined ? {} : { 'connect-timeout-ms': String(Math.ceil(deadlineMs)) }),
         },

@@ -322,7 +322,13 @@ describe('approvals', () => {
     expect(await waits).toMatchObject({ status: 200, body: { approval: { id: approvalId, state: 'approved' } } });
     const cancelled = await gateway.call('POST', `${path}/cancel`, undefined, LOAD_TOKEN);
     expect(cancelled).toMatchObject({ status: 200, body: { approval: { state: 'cancelled' } } });
-    // That is all it may do: it approves nothing, and lists nothing.
+    const { orgId, teamId, agentId } = LOAD_AGENT;
+    expect(await gateway.call('GET', '/api/v1/agents/self', undefined, LOAD_TOKEN)).toMatchObject({
+      status: 200,
+      body: { agent: { org_id: orgId, team_id: teamId, agent_id: agentId } },
+    });
+    expect((await gateway.call('GET', '/api/v1/agents/self', undefined, LOAD_TOKEN.slice(0, -1))).status).toBe(401);
+    // Beside asking whose its token is, that is all it may do: it approves nothing, and lists nothing.
     expect((await decide(approvalId, 'approve', LOAD_TOKEN)).status).toBe(401);
     expect((await gateway.call('GET', '/api/v1/approvals', undefined, LOAD_TOKEN)).status).toBe(401);
   });

@@ -332,6 +332,7 @@ describe('isolation', () => {
     'post /api/v1/auth/password/reset/confirm',
     'get /api/v1/auth/me',
     'get /api/v1/iam/api-keys/self',
+    'get /api/v1/agents/self',
     // An agent's name comes in a header; a foreign one is denied (hooks.test.ts).
     ...ROWS.map(nameOf).filter((row) => row.startsWith('post /api/v1/hooks/')),
     'post /api/v1/auth/sessions/revoke',

@@ -65,6 +65,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/ops/:id/complete': scoped(404, 403, 200, 200),
   'post /api/v1/agents': scoped(403, 403, 201, 201),
   'get /api/v1/agents': scoped(403, 200, 200, 200),
+  'get /api/v1/agents/self': scoped(404, 404, 404, 404), // a key is no agent
   'delete /api/v1/agents/:org/:team/:agent': scoped(404, 403, 204, 204),
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Gateway } from '../../src/mcp/gateway.ts';
 import { type Credential, GatewayCalls } from '../../src/mcp/gateway-calls.ts';
 import { Bodies, type Body } from '../../src/mcp/http/body.ts';
+import { Callers } from '../../src/mcp/http/identity.ts';
 import { Sessions } from '../../src/mcp/http/sessions.ts';
 import { SignalPool } from '../../src/mcp/http/signal-pool.ts';
 import { PinStore } from '../../src/mcp/pin-store.ts';
@@ -82,6 +83,72 @@ describe('svc mcp proxy', () => {
       for (const socket of sockets.splice(0)) socket.destroy();
       const whole = `content-length: ${20 * KIB}\r\n\r\n"${'x'.repeat(20 * KIB - 2)}"`;
       await expect.poll(async () => read(bodies, [whole])).toEqual([{ value: 'x'.repeat(20 * KIB - 2) }]);
+    });
+  });
+
+  describe('asks the gateway whose a token is', () => {
+    const agent = { orgId: 'acme', teamId: 'mcp', agentId: 'bot' };
+    const fallback = { orgId: 'acme', teamId: 'mcp', agentId: 'of-the-proxy' };
+    const bearing = (secret: string) => ({ authorization: `Bearer ${secret}` });
+    /** What the gateway answers to a secret, and whom it was asked about. */
+    const gateway = (answers: Readonly<Record<string, readonly [number, object]>>): readonly string[] => {
+      const asked: string[] = [];
+      serve = (request, response) => {
+        const secret = request.headers.authorization?.slice('Bearer '.length) ?? '';
+        asked.push(`${request.method} ${request.url} ${secret}`);
+        const [status, body] = answers[secret] ?? [401, { code: 'unauthenticated', detail: 'unknown' }];
+        response.writeHead(status, status === 429 ? { 'retry-after': '30' } : {}).end(JSON.stringify(body));
+      };
+      return asked;
+    };
+    const owner = [200, { agent: { org_id: 'acme', team_id: 'mcp', agent_id: 'bot' } }] as const;
+    const key = [404, { code: 'not_found', detail: 'not found' }] as const;
+
+    test('once, also when many requests come at the same time', async () => {
+      const asked = gateway({ own: owner });
+      const calls = new GatewayCalls(`http://127.0.0.1:${port}/behind/`);
+      const callers = new Callers(calls, fallback);
+      const claims = await Promise.all(Array.from({ length: 50 }, () => callers.callerIn(bearing('own'))));
+      claims.push(await callers.callerIn(bearing('own')));
+      expect(new Set(claims.map((claim) => JSON.stringify(claim)))).toEqual(
+        new Set([JSON.stringify({ secret: 'own', agent })]),
+      );
+      expect(asked).toEqual(['GET /behind/api/v1/agents/self own']);
+      calls.close();
+    });
+
+    test('and lets a key speak for the agent of the proxy, if it has one', async () => {
+      const asked = gateway({ chosen: key });
+      const calls = new GatewayCalls(`http://127.0.0.1:${port}`);
+      for (const secret of ['chosen', 'svc_id_secret']) {
+        expect(await new Callers(calls, fallback).callerIn(bearing(secret))).toEqual({ secret, agent: fallback });
+        expect(await new Callers(calls, undefined).callerIn(bearing(secret))).toMatchObject({ status: 403 });
+      }
+      // By its form alone: a key goes where it has to be known.
+      expect(asked.filter((line) => line.includes('svc_id_secret'))).toEqual([]);
+      calls.close();
+    });
+
+    test('of strangers each time, of not too many at once, and without waiting for long', async () => {
+      const asked = gateway({ often: [429, { code: 'rate_limited', detail: 'too many requests' }] });
+      const calls = new GatewayCalls(`http://127.0.0.1:${port}`);
+      const callers = new Callers(calls, fallback);
+      for (const _ of [1, 2]) expect(await callers.callerIn(bearing('who'))).toMatchObject({ status: 401 });
+      expect(asked).toHaveLength(2);
+      expect(await callers.callerIn(bearing('often'))).toMatchObject({ status: 503, detail: 'too many requests' });
+      const many = await Promise.all(Array.from({ length: 40 }, (_, n) => callers.callerIn(bearing(`who-${n}`))));
+      expect(many.map((claim) => 'status' in claim && claim.status).sort()).toEqual([
+        ...Array(16).fill(401),
+        ...Array(24).fill(503),
+      ]);
+      calls.close();
+    });
+
+    test('and is unavailable while it cannot ask', async () => {
+      const calls = new GatewayCalls('http://127.0.0.1:9');
+      const refused = await new Callers(calls, fallback).callerIn(bearing('own'));
+      expect(refused).toMatchObject({ status: 503, detail: expect.stringContaining('cannot be reached') });
+      calls.close();
     });
   });
 

@@ -68,7 +68,8 @@ upstreams:
     authorization: `Bearer ${secret}`,
     'x-svc-agent': agent,
   });
-  const connect = async (path: string, headers = headersOf()): Promise<Client> => {
+  const alone = (secret: string): Record<string, string> => ({ authorization: `Bearer ${secret}` });
+  const connect = async (path: string, headers: Record<string, string> = headersOf()): Promise<Client> => {
     const client = new Client({ name: 'test', version: '1' });
     await client.connect(
       new StreamableHTTPClientTransport(new URL(proxy.url + path), { requestInit: { headers } }) as never,
@@ -166,7 +167,23 @@ upstreams:
     const client = await connect('/mcp/every', headersOf(ADMIN_KEY));
     expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'key' } }))).toBe('Echo: key');
     await client.close();
-    expect((await post('/mcp/every', { authorization: `Bearer ${ADMIN_KEY}` })).status).toBe(403);
+    const refused = await post('/mcp/every', alone(ADMIN_KEY));
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('x-svc-agent: <org>')]);
+  });
+
+  test("takes an agent's own token without a name, and opens a session of that agent", async () => {
+    const client = await connect('/mcp/every', alone(world.token));
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'own' } }))).toBe('Echo: own');
+    await client.close();
+    expect(await world.logs('event_type=ActionAllowed')).toContainEqual(
+      expect.objectContaining({
+        lineage: { org_id: 'acme', team_id: 'mcp', agent_id: 'bot' },
+        payload: expect.objectContaining({ attributes: { message: 'own' } }),
+      }),
+    );
+    const unknown = await post('/mcp/every', alone('no-such-token-0123456789-0123456789'));
+    expect(unknown.status).toBe(401);
+    expect(unknown.headers.get('www-authenticate')).toContain('error="invalid_token"');
   });
 
   test('refuses the token of another agent, and has it on record', async () => {
@@ -187,9 +204,14 @@ upstreams:
       expect((await fetch(`${proxy.url}/mcp/script`, { method, headers: stolen })).status, method).toBe(404);
     expect((await post('/mcp/script', stolen, list)).status).toBe(404);
     expect((await post('/mcp/every', { ...headersOf(), 'mcp-session-id': id }, list)).status).toBe(404);
-    const own = await post('/mcp/script', { ...headersOf(), 'mcp-session-id': id }, list);
-    expect(own.status).toBe(200);
-    await own.body?.cancel();
+    // Not under the name that it speaks for by itself either, nor with a key that may speak for all.
+    expect((await post('/mcp/script', { ...alone(other), 'mcp-session-id': id }, list)).status).toBe(404);
+    expect((await post('/mcp/script', { ...headersOf(ADMIN_KEY), 'mcp-session-id': id }, list)).status).toBe(404);
+    for (const headers of [headersOf(), alone(world.token)]) {
+      const own = await post('/mcp/script', { ...headers, 'mcp-session-id': id }, list);
+      expect(own.status).toBe(200);
+      await own.body?.cancel();
+    }
   });
 
   test('refuses web pages of other origins, other paths and methods, and what is no body', async () => {

@@ -1,15 +1,15 @@
 /** Agents: register, list, deregister (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import { parseAgentKey } from '../../core/base/ids.ts';
-import { ok } from '../../core/base/result.ts';
+import { fail, ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import type { Authorized, FromAgent, HttpReply, Route } from '../engine/route.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../rpc/requests.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { agentIdentity, type Listing, optional, readNames, ruled, withBody, withListing } from './body.ts';
-import { agentPage, agentRegistered } from './shapes.ts';
-import { agentView, pageView } from './views.ts';
+import { agentPage, agentRegistered, ownAgent } from './shapes.ts';
+import { agentView, identityView, pageView } from './views.ts';
 
 const registration = z.strictObject({
   agent: agentIdentity,
@@ -41,6 +41,13 @@ async function list(listing: Listing, link: Link, request: Authorized): Promise<
   return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
 }
 
+/** Whose token it is, for what stands between an agent and the gateway and has only the token. */
+const own = async ({ voucher }: FromAgent): Promise<HttpReply> =>
+  ok({ status: 200, body: { agent: identityView(voucher.agent) } });
+
+/** A key may speak for many agents and is none. */
+const none = async (): Promise<HttpReply> => fail({ kind: 'not_found', what: 'an agent whose own token this is' });
+
 async function deregister({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   // An agent without an org has an empty first half, which a path cannot hold: there it is written as `-`.
   const orgId = params.org === '-' ? '' : (params.org ?? '');
@@ -68,6 +75,16 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Lists registered agents',
     answers: { 200: agentPage },
     ...withListing(['team_id', 'agent_id'], list),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/agents/self',
+    access: { scope: 'read' },
+    summary: "Shows whose token the caller has; 404 with any other credential than an agent's own token",
+    answers: { 200: ownAgent },
+    refusals: [404],
+    handle: none,
+    handleOwn: own,
   },
   {
     method: 'delete',

@@ -426,6 +426,7 @@ export const webhookTested = z.strictObject({
   message_id: z.string().meta({ description: 'The `webhook-id` of the call.' }),
 });
 export const agentPage = pageOf('agents', agentShape);
+export const ownAgent = z.strictObject({ agent: z.strictObject(identity) });
 export const agentRegistered = z.strictObject({
   agent: agentShape,
   rotated: z.boolean(),

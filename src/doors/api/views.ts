@@ -16,7 +16,7 @@ export const pageView = <T>(name: string, page: Page<T>, view: (item: T) => obje
   ...cursorView(page),
 });
 
-const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
+export const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
   org_id: orgId,
   team_id: teamId,
   agent_id: agentId,

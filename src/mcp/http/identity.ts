@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
+import { isMapping } from '../../core/base/mapping.ts';
 import { kindOf } from '../environment.ts';
 import { Gateway } from '../gateway.ts';
 import type { Credential, GatewayCalls } from '../gateway-calls.ts';
@@ -10,24 +11,108 @@ import type { Credential, GatewayCalls } from '../gateway-calls.ts';
 export type Refusal = { readonly status: 401 | 403 | 503; readonly error: string | undefined; readonly detail: string };
 export type Claim = { readonly secret: string; readonly agent: AgentIdentity };
 
-export const isRefusal = (value: Claim | Refusal): value is Refusal => 'status' in value;
+export const isRefusal = (value: object): value is Refusal => 'status' in value;
 
-/** What a request claims. `fallback` is the agent of the proxy's own environment. */
-export function claimIn(headers: IncomingHttpHeaders, fallback: AgentIdentity | undefined): Claim | Refusal {
-  const { authorization, 'x-svc-agent': named } = headers;
+/** What a request presents. `named`: undefined where it names no agent. */
+type Presented = { readonly secret: string; readonly named: AgentIdentity | undefined };
+const NO_AGENT: Refusal = {
+  status: 403,
+  error: 'invalid_request',
+  detail: 'name the agent: x-svc-agent: <org>/<team>/<agent>',
+};
+const busy = (detail: string): Refusal => ({ status: 503, error: undefined, detail });
+
+function presentedIn({ authorization, 'x-svc-agent': header }: IncomingHttpHeaders): Presented | Refusal {
   if (authorization === undefined)
     return { status: 401, error: undefined, detail: 'send Authorization: Bearer <agent token or API key>' };
   const secret = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1];
   if (secret === undefined)
     return { status: 401, error: 'invalid_request', detail: 'the authorization must be Bearer <credential>' };
-  const agent = named === undefined ? fallback : parseAgentKey(String(named));
-  if (agent === undefined)
-    return {
-      status: 403,
-      error: 'invalid_request',
-      detail: 'name the agent: x-svc-agent: <org>/<team>/<agent>',
-    };
-  return { secret, agent };
+  if (header === undefined) return { secret, named: undefined };
+  const named = parseAgentKey(String(header));
+  return named === undefined ? NO_AGENT : { secret, named };
+}
+
+/** Undefined in the place of the agent: the gateway knows the credential, but it is no agent's own token. */
+type Owned = { readonly agent: AgentIdentity | undefined };
+
+/** Whose token it is, asked once in so long: nobody else is ever given the same. */
+const OWNER_MS = 60_000;
+const MAX_OWNERS = 2_000;
+/** Beyond that strangers, whose tokens are asked about each time, would take the connections of all. */
+const MAX_ASKING = 16;
+
+/** Finds out who calls. `fallback` is the agent of the proxy's own environment. */
+export class Callers {
+  readonly #calls: GatewayCalls;
+  readonly #fallback: AgentIdentity | undefined;
+  /** By the digest of the credential; only of those that the gateway knows. */
+  readonly #owners = new Map<string, Owned & { readonly untilMs: number }>();
+  readonly #asking = new Map<string, Promise<Owned | Refusal>>();
+
+  constructor(calls: GatewayCalls, fallback: AgentIdentity | undefined) {
+    this.#calls = calls;
+    this.#fallback = fallback;
+  }
+
+  /** An agent's own token says by itself whose it is; any other credential speaks for the agent that is named. */
+  async callerIn(headers: IncomingHttpHeaders): Promise<Claim | Refusal> {
+    const presented = presentedIn(headers);
+    if (isRefusal(presented)) return presented;
+    const { secret, named } = presented;
+    if (named !== undefined) return { secret, agent: named };
+    const owned = kindOf(secret) === 'token' ? await this.#ownerOf(secret) : NO_OWNER;
+    if (isRefusal(owned)) return owned;
+    const agent = owned.agent ?? this.#fallback;
+    return agent === undefined ? NO_AGENT : { secret, agent };
+  }
+
+  #ownerOf(secret: string): Promise<Owned | Refusal> {
+    const digest = digestOf(secret);
+    const kept = this.#owners.get(digest);
+    if (kept !== undefined && performance.now() < kept.untilMs) return Promise.resolve(kept);
+    const asked = this.#asking.get(digest);
+    if (asked !== undefined) return asked;
+    if (this.#asking.size >= MAX_ASKING)
+      return Promise.resolve(busy('too many credentials are looked up; send x-svc-agent: <org>/<team>/<agent>'));
+    const asking = this.#ask(secret).then((owned) => {
+      this.#asking.delete(digest);
+      if (!isRefusal(owned)) this.#keep(digest, owned);
+      return owned;
+    });
+    this.#asking.set(digest, asking);
+    return asking;
+  }
+
+  async #ask(secret: string): Promise<Owned | Refusal> {
+    const reply = await this.#calls.get('api/v1/agents/self', { bearer: secret });
+    if (reply.kind === 'answer') {
+      const agent = agentIn(reply.body.agent);
+      return agent === undefined ? busy('the gateway answered something else than whose token it is') : { agent };
+    }
+    if (reply.kind === 'unreachable') return busy(reply.reason);
+    if (reply.code === 'unauthenticated')
+      return { status: 401, error: 'invalid_token', detail: 'the gateway does not take this credential' };
+    // A key is none, and an older gateway does not know the path.
+    return ['not_found', 'insufficient_scope'].includes(reply.code) ? NO_OWNER : busy(reply.reason);
+  }
+
+  #keep(digest: string, owned: Owned): void {
+    this.#owners.delete(digest);
+    const [oldest] = this.#owners.keys();
+    if (oldest !== undefined && this.#owners.size >= MAX_OWNERS) this.#owners.delete(oldest);
+    this.#owners.set(digest, { ...owned, untilMs: performance.now() + OWNER_MS });
+  }
+}
+
+const NO_OWNER: Owned = { agent: undefined };
+
+function agentIn(value: unknown): AgentIdentity | undefined {
+  if (!isMapping(value)) return undefined;
+  const { org_id: orgId, team_id: teamId, agent_id: agentId } = value;
+  return typeof orgId === 'string' && typeof teamId === 'string' && typeof agentId === 'string'
+    ? { orgId, teamId, agentId }
+    : undefined;
 }
 
 /** Digests have one length, and tell nothing by the time that comparing them takes. */

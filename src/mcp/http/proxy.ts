@@ -13,7 +13,7 @@ import { PinStore } from '../pin-store.ts';
 import type { ProxyConfig, UpstreamSetting } from '../proxy-config.ts';
 import type { UpstreamRow } from '../upstream.ts';
 import { Bodies, MAX_BODY_BYTES, MAX_FIRST_BYTES } from './body.ts';
-import { bindingOf, type Claim, claimIn, digestOf, isRefusal, type Refusal, verified } from './identity.ts';
+import { bindingOf, Callers, type Claim, digestOf, isRefusal, type Refusal, verified } from './identity.ts';
 import { Sessions } from './sessions.ts';
 import { SignalPool } from './signal-pool.ts';
 import { openHttpUpstream } from './upstream-link.ts';
@@ -21,7 +21,7 @@ import { openHttpUpstream } from './upstream-link.ts';
 export type ProxyOptions = {
   readonly address: GatewayAddress;
   readonly config: ProxyConfig;
-  /** For requests that name none. */
+  /** For keys with which no agent is named. */
   readonly agent: AgentIdentity | undefined;
   readonly pinsPath: string;
   readonly log: (line: string) => void;
@@ -46,6 +46,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
 class Proxy {
   readonly #options: ProxyOptions;
   readonly #calls: GatewayCalls;
+  readonly #callers: Callers;
   readonly #signals: SignalPool;
   readonly #pins: PinStore;
   readonly #bodies = new Bodies();
@@ -56,6 +57,7 @@ class Proxy {
   constructor(options: ProxyOptions) {
     this.#options = options;
     this.#calls = new GatewayCalls(options.address.url);
+    this.#callers = new Callers(this.#calls, options.agent);
     this.#signals = new SignalPool(options.address.grpc);
     this.#pins = new PinStore(options.pinsPath);
     this.#sessions = new Sessions(options.log);
@@ -103,7 +105,9 @@ class Proxy {
       response.setHeader('allow', 'GET, POST, DELETE');
       return refuse(response, 405, RPC_CODE.invalidRequest, 'use GET, POST or DELETE');
     }
-    const claim = claimIn(request.headers, this.#options.agent);
+    const claim = await this.#callers.callerIn(request.headers);
+    // While the gateway was asked.
+    if (response.destroyed) return;
     if (isRefusal(claim)) return this.#refuseCaller(response, path, claim);
     await this.#serveSession(request, response, { path, servers, claim });
   }
