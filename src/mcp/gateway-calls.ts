@@ -7,7 +7,7 @@ import { Agent as HttpsAgent, type RequestOptions, request as requestHttps } fro
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { urlToHttpOptions } from 'node:url';
-import type { AgentIdentity } from '../core/base/ids.ts';
+import { type AgentIdentity, agentKeyOf } from '../core/base/ids.ts';
 import { isMapping } from '../core/base/mapping.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import type { Fields } from './json-rpc.ts';
@@ -27,6 +27,8 @@ export type Reply =
 
 export type CallOptions = {
   readonly bearer?: string;
+  /** For which agent the bearer speaks, where no body says it. */
+  readonly agent?: AgentIdentity;
   readonly timeoutMs?: number;
   /** After which the gateway itself answers that there is nothing yet. */
   readonly deadlineMs?: number;
@@ -77,8 +79,13 @@ export class GatewayCalls {
   }
 
   /** What the API answers at a path, such as `api/v1/agents/self`. Never rejects. */
-  get(path: string, options: CallOptions = {}): Promise<Reply> {
+  get(path: string, options: CallOptions): Promise<Reply> {
     return this.#call({ path: `${this.#path}${path}`, options });
+  }
+
+  /** Hands something over to the API at a path. Never rejects. */
+  send(path: string, body: Fields, options: CallOptions): Promise<Reply> {
+    return this.#call({ path: `${this.#path}${path}`, body, options });
   }
 
   async #call(call: Call): Promise<Reply> {
@@ -103,7 +110,7 @@ export class GatewayCalls {
   async #try(call: Call, endMs: number) {
     let answered: Answered;
     try {
-      answered = await this.#send(call, endMs - performance.now());
+      answered = await this.#exchange(call, endMs - performance.now());
     } catch (error) {
       const reason = `the gateway at ${this.url} cannot be reached: ${whyOf(error)}`;
       // All that is sent may be sent again: the gateway knows an operation by its id.
@@ -145,7 +152,10 @@ export class GatewayCalls {
     return member !== undefined;
   }
 
-  #send({ path, body: fields, options: { bearer, deadlineMs } }: Call, timeoutMs: number): Promise<Answered> {
+  #exchange(
+    { path, body: fields, options: { bearer, agent, deadlineMs } }: Call,
+    timeoutMs: number,
+  ): Promise<Answered> {
     return new Promise((resolve, reject) => {
       const body = fields === undefined ? undefined : JSON.stringify(this.#known(fields));
       const request = this.#request({
@@ -157,6 +167,8 @@ export class GatewayCalls {
             ? {}
             : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
           ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+          // Headers have bytes, and names may have any letters.
+          ...(agent === undefined ? {} : { 'x-svc-agent': Buffer.from(agentKeyOf(agent)).toString('latin1') }),
           ...(deadlineMs === undefined ? {} : { 'connect-timeout-ms': String(Math.ceil(deadlineMs)) }),
         },
       });

@@ -7,6 +7,7 @@ import { isMapping } from '../core/base/mapping.ts';
 import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import type { Credential, GatewayCalls, Reply } from './gateway-calls.ts';
 import type { Fields } from './json-rpc.ts';
+import type { Refused } from './refusals.ts';
 import type { Subject } from './subjects.ts';
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
@@ -145,6 +146,14 @@ export class Gateway {
     await this.#ask(CHECK, this.#requestOf(subject, { traceId: 'mcp', spanId: 'refused' }, true));
   }
 
+  /** Puts on record what was refused without asking the gateway. Resolves with why it is not, if it is not. */
+  async record({ action, resource }: Refused, reason: string): Promise<string | undefined> {
+    const { agent, secret, kind } = this.#credential;
+    const options = { bearer: secret, ...(kind === 'bearer' ? { agent } : {}) };
+    const reply = await this.#calls.send('api/v1/agents/self/refusals', { action, resource, reason }, options);
+    return reply.kind === 'answer' ? undefined : reply.reason;
+  }
+
   get #identity(): Fields {
     const { agent, secret, kind } = this.#credential;
     return { agent, ...(kind === 'token' ? { credentialToken: secret } : {}) };
@@ -174,8 +183,14 @@ export class Gateway {
 
 const APPROVAL_STATES = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'used'] as const;
 
-const causeOf = (reply: Reply): string | undefined =>
-  reply.kind === 'refused' && reply.code === 'unauthenticated' ? 'credential' : undefined;
+/** The cause of a deny that is on no record: the gateway could not read what was asked, as what is too long for it. */
+export const UNREADABLE = 'unreadable';
+
+function causeOf(reply: Reply): string | undefined {
+  if (reply.kind !== 'refused') return undefined;
+  if (reply.code === 'unauthenticated') return 'credential';
+  return reply.code === 'invalid_argument' ? UNREADABLE : undefined;
+}
 
 const DECISION: Readonly<Record<string, Verdict['decision']>> = {
   DECISION_ALLOW: 'allow',

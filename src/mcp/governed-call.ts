@@ -8,9 +8,10 @@ import { enforceOnArguments, enforceOnResult, type Obligation } from '../core/ob
 import { decided, type Waiting } from './approvals.ts';
 import type { Completions } from './completions.ts';
 import { type Control, Ended } from './control.ts';
-import type { Gateway, OpName, Outcome, Verdict } from './gateway.ts';
+import { type Gateway, type OpName, type Outcome, UNREADABLE, type Verdict } from './gateway.ts';
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import { type Changed, changedReason } from './lists.ts';
+import type { Refusals } from './refusals.ts';
 import type { Signals } from './signals.ts';
 import { type Asked, renamed, subjectOf } from './subjects.ts';
 import type { Sent, Upstream } from './upstream.ts';
@@ -26,6 +27,7 @@ export type CallOptions = {
   readonly gateway: Gateway;
   readonly signals: Signals;
   readonly completions: Completions;
+  readonly refusals: Refusals;
   readonly log: (line: string) => void;
   readonly request: Request;
   readonly asked: Asked;
@@ -52,6 +54,7 @@ export async function governed(options: CallOptions): Promise<Answer | undefined
     const changed = asked.kind === 'tool' ? control.unlessEnded(inNextTick(options.changed)) : NOTHING_CHANGED;
     changed.catch(() => {});
     const verdict = await admission;
+    if (verdict.cause === UNREADABLE) options.refusals.report(subjectOf(upstream.name, asked), verdict.reason);
     if (verdict.decision !== 'allow') return refusal(options, verdict.reason);
     return await new RunningCall(options, verdict.obligations).run(async () =>
       problemOf(await changed, upstream.name, asked.name),

@@ -61,7 +61,10 @@ export async function guard({ address, credential, server, command, pinsPath }: 
   });
   readMessages(process.stdin, {
     onMessage: (message) => session.receive(message),
-    onNoise: (noise) => void agent.send(noiseAnswer(noise)).catch(() => {}),
+    onNoise: (noise) => {
+      void agent.send(noiseAnswer(noise)).catch(() => {});
+      if (noise.method !== undefined) session.noteRefused(noise.method, undefined, noise.problem);
+    },
     ready: () => undefined,
   })
     .catch((error: unknown) => {

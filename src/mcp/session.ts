@@ -25,9 +25,10 @@ import {
 import { LISTEN, listened } from './listening.ts';
 import { LISTS, Lists } from './lists.ts';
 import type { PinStore } from './pin-store.ts';
+import { Refusals } from './refusals.ts';
 import { type Route, type Routing, routingOf } from './routing.ts';
 import type { Signals } from './signals.ts';
-import { askedBy } from './subjects.ts';
+import { askedBy, legibleIn, unprefixed } from './subjects.ts';
 import { type Sent, Upstream, type UpstreamRow } from './upstream.ts';
 
 /** More requests at once than this are refused. */
@@ -86,6 +87,7 @@ export class Session {
   readonly #upstreams: readonly Upstream[];
   readonly #lists: Lists;
   readonly #completions: Completions;
+  readonly #refusals: Refusals;
   readonly #routing: Routing;
   readonly #running = new Map<Id, Running>();
   /** What servers, or the session itself, have asked the agent's client. */
@@ -101,6 +103,7 @@ export class Session {
     const { gateway, pins, log } = options;
     this.#lists = new Lists({ gateway, pins, log, traceId: this.traceId });
     this.#completions = new Completions(gateway, log);
+    this.#refusals = new Refusals({ record: (refused, reason) => gateway.record(refused, reason), log });
     this.#upstreams = options.servers.map(
       (row) =>
         new Upstream(row, {
@@ -140,7 +143,11 @@ export class Session {
     for (const { control } of this.#running.values()) control.end({ kind: 'closed', reason: 'the session has ended' });
     // What has ended reports its end in the turns that follow.
     await new Promise(setImmediate);
-    await Promise.all([...this.#upstreams.map((upstream) => upstream.close()), this.#completions.idleWithin(2_000)]);
+    await Promise.all([
+      ...this.#upstreams.map((upstream) => upstream.close()),
+      this.#completions.idleWithin(2_000),
+      this.#refusals.closeWithin(2_000),
+    ]);
   }
 
   async #serve(request: Request): Promise<void> {
@@ -189,10 +196,10 @@ export class Session {
     }
     if (Object.hasOwn(LISTS, method)) return this.#unlessEnded(control, this.#routing.list(request));
     const asked = askedBy(request);
-    if (typeof asked === 'string') return errorOf(id, RPC_CODE.invalidParams, asked);
+    if (typeof asked === 'string') return this.#refused(request, asked);
     if (asked !== undefined) {
       const route = await this.#routing.route(asked);
-      return 'problem' in route ? errorOf(id, RPC_CODE.invalidParams, route.problem) : this.#govern(running, route);
+      return 'problem' in route ? this.#refused(request, route.problem) : this.#govern(running, route);
     }
     const passing = this.#routing.passing(request);
     if (passing === undefined)
@@ -208,7 +215,23 @@ export class Session {
       control,
       listened(request, { gateway, traceId: this.traceId, server: only.name }),
     );
-    return may !== undefined && 'params' in may ? this.#pass(running, passing, may.params) : may;
+    if (may !== undefined && 'params' in may) return this.#pass(running, passing, may.params);
+    return may?.error?.code === RPC_CODE.invalidParams ? this.#refused(request, may.error.message) : may;
+  }
+
+  #refused({ id, method, params }: Request, reason: string): Answer {
+    this.noteRefused(method, params, reason);
+    return errorOf(id, RPC_CODE.invalidParams, reason);
+  }
+
+  /** Has it on record that a request was refused which, were it well-formed, would be checked. */
+  noteRefused(method: string, params: Fields | undefined, reason: string): void {
+    const legible = legibleIn(method, params);
+    if (legible === undefined) return;
+    const { action, name } = legible;
+    const [only] = this.#upstreams;
+    const split = this.#options.isPrefixed ? unprefixed(name) : { server: only?.name ?? '', name };
+    this.#refusals.report({ action, resource: split === undefined ? name : `${split.server}/${split.name}` }, reason);
   }
 
   /** Requests that change nothing and reveal nothing: they go to their servers without an operation. */
@@ -246,6 +269,7 @@ export class Session {
       signals,
       log,
       completions: this.#completions,
+      refusals: this.#refusals,
       request,
       asked,
       upstream,

@@ -12,6 +12,8 @@ export type Noise = {
   readonly problem: string;
   readonly code: number;
   readonly request?: Id;
+  /** Of the request. */
+  readonly method?: string;
   readonly answered?: Id;
 };
 
@@ -94,7 +96,9 @@ const isBlank = (line: Buffer): boolean => line.length < 64 && line.toString('la
 function noiseIn(value: unknown): Noise {
   const noise = { problem: 'a line that is no JSON-RPC message', code: RPC_CODE.invalidRequest };
   if (!isMapping(value) || !isId(value.id)) return noise;
-  return { ...noise, ...(value.method === undefined ? { answered: value.id } : { request: value.id }) };
+  const { id, method } = value;
+  if (method === undefined) return { ...noise, answered: id };
+  return { ...noise, request: id, ...(typeof method === 'string' && { method }) };
 }
 
 /** To whoever sent it. */

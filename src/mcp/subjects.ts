@@ -69,6 +69,27 @@ const CHECKED: Readonly<Record<string, Reader>> = {
 export const askedBy = ({ method, params = {} }: Request): Asked | string | undefined =>
   Object.hasOwn(CHECKED, method) ? CHECKED[method]?.(params) : undefined;
 
+/** Of a request that cannot be checked as it is, what can be seen; undefined when it would not be checked at all. */
+export function legibleIn(
+  method: string,
+  params: Fields = {},
+): { readonly action: Subject['action']; readonly name: string } | undefined {
+  const { ref } = params;
+  const about = isMapping(ref) ? ref : params;
+  const name = [about.name, about.uri].find((text) => typeof text === 'string') as string | undefined;
+  const kind = method === 'completion/complete' && about.type === 'ref/resource' ? 'resource' : KIND[method];
+  return kind === undefined ? undefined : { action: ACTION[kind], name: name ?? '' };
+}
+
+const KIND: Readonly<Record<string, Asked['kind']>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+  'resources/subscribe': 'resource',
+  'subscriptions/listen': 'resource',
+  'completion/complete': 'prompt',
+};
+
 /** The same request, with another name and other arguments in it. */
 export function renamed({ method, params = {} }: Request, name: string, args: Fields): Fields {
   if (method === 'tools/call') {

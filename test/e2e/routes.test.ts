@@ -66,6 +66,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/agents': scoped(403, 403, 201, 201),
   'get /api/v1/agents': scoped(403, 200, 200, 200),
   'get /api/v1/agents/self': scoped(404, 404, 404, 404), // a key is no agent
+  'post /api/v1/agents/self/refusals': scoped(200, 403, 200, 200),
   'delete /api/v1/agents/:org/:team/:agent': scoped(404, 403, 204, 204),
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),
@@ -321,6 +322,10 @@ describe('routes', () => {
     'post /access/v1/evaluations': () => ({
       path: '/access/v1/evaluations',
       body: { ...EVALUATION, evaluations: [{}, { action: {} }] },
+    }),
+    'post /api/v1/agents/self/refusals': () => ({
+      path: '/api/v1/agents/self/refusals',
+      body: { action: 'mcp.call', resource: 'files/read', reason: 'params.arguments must be an object' },
     }),
     'post /v1/data/svc/authz/decision': () => ({
       path: '/v1/data/svc/authz/decision',

@@ -59,6 +59,23 @@ describe.concurrent('svc mcp guard on its pipes', () => {
     expect((await guard.ask(2, 'tasks/list')).error.code).toBe(-32601);
     expect((await guard.ask(3, 'tools/call', { name: 7 })).error.code).toBe(-32602);
     expect((await guard.ask(4, 'tools/call', { name: 'x', arguments: [] })).error.code).toBe(-32602);
+    expect((await guard.ask(6, 'tools/call', [7])).error.code).toBe(-32600);
+    const tooLong = await guard.ask(7, 'tools/call', { name: `long${'x'.repeat(2_048)}`, arguments: {} });
+    expect(textOf(tooLong.result)).toContain('Denied: resource: ');
+    // Each of those by which it could have acted is on record, once.
+    const why = "refused on the agent's side:";
+    const denied = async (): Promise<readonly string[]> =>
+      (await world.logs('event_type=ActionDenied&per_page=200')).map(
+        ({ lineage, payload, reason }) => `${lineage.agent_id} ${payload.resource.slice(0, 12)} ${reason.slice(0, 56)}`,
+      );
+    await eventually(async () =>
+      expect([...(await denied())].sort()).toEqual([
+        `bot every/ ${why} a line that is no JSON-RPC `,
+        `bot every/ ${why} params.name must be a non-e`,
+        `bot every/longxx ${why} resource: must be at most 2`,
+        `bot every/x ${why} params.arguments must be an`,
+      ]),
+    );
     expect((await guard.ask(5, 'ping')).result).toEqual({});
   });
 

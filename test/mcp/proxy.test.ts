@@ -104,6 +104,9 @@ upstreams:
     const sum = await client.callTool({ name: 'remote__get-sum', arguments: { a: 2, b: 3 } });
     expect(textOf(sum)).toContain('5');
     await expect(client.callTool({ name: 'echo', arguments: { message: 'x' } })).rejects.toThrow('<server>__<tool>');
+    await expect
+      .poll(() => world.logs('event_type=ActionDenied&per_page=1'))
+      .toMatchObject([{ reason: expect.stringContaining('<server>__<tool>'), payload: { resource: 'echo' } }]);
     const { resources } = await client.listResources();
     expect(resources.length).toBeGreaterThan(0);
     await client.close();
@@ -207,6 +210,11 @@ upstreams:
     // Not under the name that it speaks for by itself either, nor with a key that may speak for all.
     expect((await post('/mcp/script', { ...alone(other), 'mcp-session-id': id }, list)).status).toBe(404);
     expect((await post('/mcp/script', { ...headersOf(ADMIN_KEY), 'mcp-session-id': id }, list)).status).toBe(404);
+    const bad = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: ['steps'] };
+    expect((await post('/mcp/script', { ...headersOf(), 'mcp-session-id': id }, bad)).status).toBe(400);
+    await expect
+      .poll(() => world.logs('event_type=ActionDenied&per_page=1'))
+      .toMatchObject([{ reason: expect.stringContaining('no JSON-RPC message'), payload: { resource: 'script/' } }]);
     for (const headers of [headersOf(), alone(world.token)]) {
       const own = await post('/mcp/script', { ...headers, 'mcp-session-id': id }, list);
       expect(own.status).toBe(200);

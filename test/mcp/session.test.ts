@@ -282,7 +282,15 @@ describe('a session', () => {
     ])('is refused with %s', async (problem, notifications) => {
       listen(2, notifications);
       expect((await answer(2)).error).toMatchObject({ code: -32602, message: expect.stringContaining(problem) });
-      expect([passed(), asked]).toEqual([[], []]);
+      await expect
+        .poll(() => asked, { interval: 5 })
+        .toEqual([
+          {
+            method: 'refusals',
+            body: { action: 'mcp.read', resource: 'bank/', reason: expect.stringContaining(problem) },
+          },
+        ]);
+      expect(passed()).toEqual([]);
     });
   });
 });

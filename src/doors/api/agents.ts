@@ -1,15 +1,26 @@
 /** Agents: register, list, deregister (docs/spec.md, HTTP). */
 import { z } from 'zod';
+import { redactShort } from '../../core/audit/redact-text.ts';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { fail, ok } from '../../core/base/result.ts';
-import { invalid } from '../../core/fault.ts';
+import { explain, invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import type { Authorized, FromAgent, HttpReply, Route } from '../engine/route.ts';
+import { isDeclaredJson, jsonOf } from '../engine/raw-body.ts';
+import type { Authorized, FromAgent, HttpReply, RawRequest, Route } from '../engine/route.ts';
+import { recordRefusal } from '../rpc/judge.ts';
+import type { WirePorts } from '../rpc/ports.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../rpc/requests.ts';
+import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { agentIdentity, type Listing, optional, readNames, ruled, withBody, withListing } from './body.ts';
-import { agentPage, agentRegistered, ownAgent } from './shapes.ts';
+import { agentIdentity, type Listing, optional, readBody, readNames, ruled, withBody, withListing } from './body.ts';
+import { agentPage, agentRegistered, ownAgent, recordedRefusal } from './shapes.ts';
 import { agentView, identityView, pageView } from './views.ts';
+
+const refusal = z.strictObject({
+  action: z.string().meta({ description: 'What the agent has asked for, as far as it could be read.' }),
+  resource: z.string(),
+  reason: z.string().meta({ description: 'Why it is refused.' }),
+});
 
 const registration = z.strictObject({
   agent: agentIdentity,
@@ -44,6 +55,29 @@ async function list(listing: Listing, link: Link, request: Authorized): Promise<
 /** Whose token it is, for what stands between an agent and the gateway and has only the token. */
 const own = async ({ voucher }: FromAgent): Promise<HttpReply> =>
   ok({ status: 200, body: { agent: identityView(voucher.agent) } });
+
+/** In characters. */
+const MAX_REASON = 512;
+
+/** What stands between an agent and what it calls has refused something: it is on record as a denied check. */
+async function recordOwn(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
+  const bearer = await knownBearer(ports, raw.headers.get('authorization'), raw.caller);
+  if (!bearer.ok) return bearer;
+  const claimed = raw.headers.get(AGENT_HEADER) || undefined;
+  if (!isDeclaredJson(raw)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
+  const body = jsonOf(raw);
+  const read = body.ok ? readBody(refusal, body.value) : body;
+  if (!read.ok) {
+    const unread = { claimed, action: '', resource: '', reason: explain(read.fault) };
+    const recorded = await recordRefusal(ports, bearer.value, unread);
+    return recorded.ok ? read : recorded;
+  }
+  const { action, resource } = read.value;
+  const reason = `refused on the agent's side: ${redactShort(read.value.reason, MAX_REASON)}`;
+  const recorded = await recordRefusal(ports, bearer.value, { claimed, action, resource, reason });
+  if (!recorded.ok) return recorded;
+  return ok({ status: 200, body: { reason: recorded.value.reason, audit_id: recorded.value.auditId ?? null } });
+}
 
 /** A key may speak for many agents and is none. */
 const none = async (): Promise<HttpReply> => fail({ kind: 'not_found', what: 'an agent whose own token this is' });
@@ -85,6 +119,16 @@ export const agentRoutes: readonly Route[] = [
     refusals: [404],
     handle: none,
     handleOwn: own,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/agents/self/refusals',
+    access: 'agent',
+    limit: 'none',
+    summary: 'Puts on record what was refused on the side of the agent, without a check',
+    body: refusal,
+    answers: { 200: recordedRefusal },
+    handle: recordOwn,
   },
   {
     method: 'delete',

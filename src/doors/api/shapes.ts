@@ -426,6 +426,10 @@ export const webhookTested = z.strictObject({
   message_id: z.string().meta({ description: 'The `webhook-id` of the call.' }),
 });
 export const agentPage = pageOf('agents', agentShape);
+export const recordedRefusal = z.strictObject({
+  reason: z.string(),
+  audit_id: z.int().nullable().meta({ description: 'The entry; null if the agent is not known any more.' }),
+});
 export const ownAgent = z.strictObject({ agent: z.strictObject(identity) });
 export const agentRegistered = z.strictObject({
   agent: agentShape,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { isMapping } from '../../core/base/mapping.ts';
 import { messageIn } from '../json-rpc.ts';
 import { Session, type SessionOptions } from '../session.ts';
 import type { Lease } from './signal-pool.ts';
@@ -111,6 +112,9 @@ export class Sessions {
       kept.open.delete(response);
       kept.usedAtMs = Date.now();
     });
+    // The transport refuses all of a body with one message that is none.
+    const bad = (Array.isArray(body) ? body : [body]).find((one) => isMapping(one) && messageIn(one) === undefined);
+    if (typeof bad?.method === 'string') kept.session.noteRefused(bad.method, undefined, 'it is no JSON-RPC message');
     await kept.transport.handleRequest(request, response, body);
   }
 
