@@ -293,11 +293,11 @@ function startOf(
     closers.add('the other gateways of the cluster', async () => {
       membership.stop();
       replicas.stop();
-      const isTold = await money.close();
+      const isReported = await money.close();
       if (membership.isReplaced) return; // the ledger takes nothing of it any more
       // Its data directory has what was spent, and the next start settles it.
-      if (isTold) await members.leave();
-      else log.warn('the ledger could not be told what was spent; it counts once this gateway starts again');
+      if (isReported) await members.leave();
+      else log.warn('what was spent could not be reported to the ledger; it counts once this gateway starts again');
     });
     closers.add('calls of webhooks', () => webhooks.close());
     const others = membership.others().map((other: Member) => other.name);

@@ -49,7 +49,7 @@ export type Money = {
   measured(): { readonly parked: number; readonly exchanges: DurationCounts };
   /** Call it when the gateway has joined. */
   start(): Promise<void>;
-  /** Reports what was spent, and returns the rest. False where the ledger could not be told. */
+  /** Reports what was spent, and returns the rest. False where that failed. */
   close(): Promise<boolean>;
 };
 
