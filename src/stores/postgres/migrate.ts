@@ -55,7 +55,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   sessions: ['account_id', 'remember_me', 'created_at', 'revoked_at'],
   refresh_tokens: ['session_id', 'expires_at', 'rotated_at'],
   invites: ['email', 'role', 'org_id', 'invited_by', 'created_at', 'expires_at', 'used_at', 'sequence', 'revoked_at'],
-  password_resets: ['account_id', 'created_at', 'expires_at'],
+  password_resets: ['account_id', 'created_at', 'expires_at', 'issued_by'],
   api_keys: [
     'name',
     'hint',
