@@ -1,9 +1,10 @@
 /** What AuthZEN 1.0 asks, read: one evaluation, or many with defaults. Knows nothing of who asks. */
 import { z } from 'zod';
 import { isMapping } from '../../core/base/mapping.ts';
-import { fail, ok, type Result } from '../../core/base/result.ts';
+import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { optional, readBody } from '../api/body.ts';
+import { textAt } from '../engine/raw-body.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
@@ -91,7 +92,18 @@ function readOp(traceId: string | undefined, spanId: string | undefined): Result
   return ok({ traceId, spanId });
 }
 
-export type Batch = { readonly semantic: Semantic; readonly items: readonly Result<Evaluation, Fault>[] };
+/** What can be seen of a request that cannot be read; '' for what cannot. */
+export type Legible = { readonly action: string; readonly resource: string };
+
+export const legibleIn = (body: unknown): Legible => ({
+  action: textAt(body, 'action', 'name'),
+  resource: textAt(body, 'resource', 'id'),
+});
+
+/** An item is broken where it cannot be read. */
+export type Item = { readonly evaluation: Evaluation } | { readonly fault: Fault; readonly legible: Legible };
+
+export type Batch = { readonly semantic: Semantic; readonly items: readonly Item[] };
 
 /** The items of a batch, each read by itself; undefined for a request without any, which is a single evaluation. */
 export function readBatch(body: unknown, bytes: number): Result<Batch | undefined, Fault> {
@@ -122,14 +134,21 @@ function bytesWithDefaults(defaults: JsonObject, items: readonly unknown[], byte
   return total;
 }
 
-function readItem(defaults: JsonObject, item: unknown, index: number): Result<Evaluation, Fault> {
+function readItem(defaults: JsonObject, item: unknown, index: number): Item {
   const place = `evaluations[${index}]`;
-  if (!isMapping(item)) return invalid(place, 'must be a JSON object');
+  if (!isMapping(item))
+    return {
+      fault: { kind: 'invalid_argument', field: place, problem: 'must be a JSON object' },
+      legible: legibleIn(item),
+    };
   const members = MEMBERS.flatMap((name) => {
     const holder = Object.hasOwn(item, name) ? item : Object.hasOwn(defaults, name) ? defaults : undefined;
     return holder === undefined ? [] : [[name, holder[name]] as const];
   });
-  const read = readEvaluation(Object.fromEntries(members));
-  if (read.ok || read.fault.kind !== 'invalid_argument') return read;
-  return fail({ ...read.fault, field: `${place}.${read.fault.field}` });
+  const whole = Object.fromEntries(members);
+  const read = readEvaluation(whole);
+  if (read.ok) return { evaluation: read.value };
+  const { fault } = read;
+  const placed = fault.kind === 'invalid_argument' ? { ...fault, field: `${place}.${fault.field}` } : fault;
+  return { fault: placed, legible: legibleIn(whole) };
 }

@@ -13,6 +13,9 @@ import {
   type Evaluation,
   evaluation,
   evaluations,
+  type Item,
+  type Legible,
+  legibleIn,
   readBatch,
   readEvaluation,
   type Semantic,
@@ -109,15 +112,10 @@ const DECIDING: Readonly<Record<Semantic, boolean | undefined>> = {
   permit_on_first_permit: true,
 };
 
-async function answerItem(asker: Asker, item: Result<Evaluation, Fault>): Promise<Result<Decision, Fault>> {
-  if (item.ok) return evaluate(asker, item.value);
-  const recorded = await recordRefusal(asker.ports, asker.bearer, {
-    claimed: asker.named,
-    action: '',
-    resource: '',
-    reason: explain(item.fault),
-  });
-  return recorded.ok ? item : recorded;
+async function answerItem(asker: Asker, item: Item): Promise<Result<Decision, Fault>> {
+  if ('evaluation' in item) return evaluate(asker, item.evaluation);
+  const recorded = await recordUnread(asker, item.legible, item.fault);
+  return recorded.ok ? fail(item.fault) : recorded;
 }
 
 const brokenItem = (fault: Fault): Decision => ({
@@ -125,19 +123,14 @@ const brokenItem = (fault: Fault): Decision => ({
   context: { reason: explain(fault), error: { status: problemOf(fault).status, message: explain(fault) } },
 });
 
-/** A request that cannot be read, on record with as much as could be. */
-async function refused({ ports, bearer, named }: Asker, body: unknown, fault: Fault): Promise<HttpReply> {
-  const part = (value: unknown, name: string): unknown =>
-    typeof value === 'object' && value !== null ? (value as JsonObject)[name] : undefined;
-  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  const recorded = await recordRefusal(ports, bearer, {
-    claimed: named,
-    action: text(part(part(body, 'action'), 'name')),
-    resource: text(part(part(body, 'resource'), 'id')),
-    reason: explain(fault),
-  });
-  return recorded.ok ? { ok: false, fault } : recorded;
+async function refused(asker: Asker, body: unknown, fault: Fault): Promise<HttpReply> {
+  const recorded = await recordUnread(asker, legibleIn(body), fault);
+  return recorded.ok ? fail(fault) : recorded;
 }
+
+/** What cannot be read is on record with as much as can be seen of it. */
+const recordUnread = ({ ports, bearer, named }: Asker, legible: Legible, fault: Fault) =>
+  recordRefusal(ports, bearer, { claimed: named, ...legible, reason: explain(fault) });
 
 /** What a client needs to find the rest. Searches are not served, so they are not named. */
 const discover =

@@ -1,4 +1,5 @@
 /** The JSON of a body for the doors that say in their own words what is wrong with it. */
+import { isMapping } from '../../core/base/mapping.ts';
 import { fail, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { parseJsonText, textOf } from '../proto/json.ts';
@@ -22,3 +23,10 @@ export function jsonOf({ body, headers }: RawRequest, maxMarks?: number): Result
 /** Whether the body is declared as JSON, in the only encoding that JSON has. */
 export const isDeclaredJson = ({ headers }: RawRequest): boolean =>
   /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(headers.get('content-type') ?? '');
+
+/** The text under these names, for the record of a body that does not fit; '' where there is none. */
+export function textAt(value: unknown, ...names: readonly string[]): string {
+  let part = value;
+  for (const name of names) part = isMapping(part) ? part[name] : undefined;
+  return typeof part === 'string' ? part : '';
+}

@@ -7,7 +7,7 @@ import { ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { optional, readBody } from '../api/body.ts';
 import { verdictFields } from '../api/shapes.ts';
-import { jsonOf } from '../engine/raw-body.ts';
+import { jsonOf, textAt } from '../engine/raw-body.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { HttpReply, HttpResponse, RawRequest, Route } from '../engine/route.ts';
 import { readStructJson } from '../proto/json-values.ts';
@@ -63,13 +63,25 @@ async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
   const question = body.ok ? readInput(body.value) : body;
   if (!question.ok) {
     const reason = explain(question.fault);
-    const recorded = await recordRefusal(ports, bearer.value, { claimed, action: '', resource: '', reason });
+    const recorded = await recordRefusal(ports, bearer.value, {
+      claimed,
+      ...legibleIn(body.ok ? body.value : undefined),
+      reason,
+    });
     return ok(errorOf(recorded.ok ? question.fault : recorded.fault));
   }
   const verdict = await judge(ports, bearer.value, claimed, question.value);
   if (!verdict.ok) return ok(errorOf(verdict.fault));
   const { value } = verdict;
   return ok({ status: 200, body: { result: { decision: DECISION[value.decision], ...verdictJson(value) } } });
+}
+
+/** What can be seen of a request that cannot be read; '' for what cannot. */
+function legibleIn(body: unknown): { readonly action: string; readonly resource: string } {
+  const tool = textAt(body, 'input', 'tool', 'name');
+  return tool === ''
+    ? { action: textAt(body, 'input', 'action'), resource: textAt(body, 'input', 'resource') }
+    : { action: 'tool.call', resource: tool };
 }
 
 function readInput(body: unknown): Result<Question, Fault> {

@@ -195,6 +195,13 @@ describe('certification, batch', () => {
       evaluations: [{}, { action: {} }, 'x', null, { resource: null }],
     });
     expect(answer.body.evaluations.map((each: any) => each.decision)).toEqual([true, false, false, false, false]);
+    const recorded = (await newestEntries(gateway, 4)).map(({ reason, payload }) => [reason, payload]).sort();
+    expect(recorded).toEqual([
+      ['evaluations[1].action.name: is required', { action: '', resource: 'record-1' }],
+      ['evaluations[2]: must be a JSON object', { action: '', resource: '' }],
+      ['evaluations[3]: must be a JSON object', { action: '', resource: '' }],
+      [expect.stringContaining('evaluations[4].resource: '), { action: 'read', resource: '' }],
+    ]);
     expect(answer.body.evaluations[1].context).toEqual({
       reason: 'evaluations[1].action.name: is required',
       error: { status: 400, message: 'evaluations[1].action.name: is required' },

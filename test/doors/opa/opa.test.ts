@@ -103,6 +103,26 @@ describe('the OPA Data API', () => {
     expect({ id: entry.id, decision: entry.decision }).toEqual({ id: before + 1, decision: 'deny' });
   });
 
+  test('of what is refused, as much as can be read is on record', async () => {
+    for (const [input, payload] of [
+      [
+        { tool: { name: 'web_search' }, args: 'x' },
+        { action: 'tool.call', resource: 'web_search' },
+      ],
+      [
+        { action: 'file.read', resource: '/a', attributes: [] },
+        { action: 'file.read', resource: '/a' },
+      ],
+      [
+        { action: 'file.read', resource: 7 },
+        { action: 'file.read', resource: '' },
+      ],
+    ]) {
+      expect((await decide({ input })).status).toBe(400);
+      expect((await newestEntries(gateway, 1))[0].payload).toEqual(payload);
+    }
+  });
+
   test('without a known bearer the answer is 401', async () => {
     for (const bearer of [null, 'nonsense'])
       expect(await decide(toolCall('web_search', { size: 1 }), bearer)).toEqual({
