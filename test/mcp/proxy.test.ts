@@ -195,6 +195,29 @@ upstreams:
     expect((await world.logs('event_type=A2AImpersonationAttempted')).length).toBeGreaterThan(0);
   });
 
+  test('may record what it refuses for the agent of its credential, and for no other', async () => {
+    const record = async (body: unknown, headers: Record<string, string>): Promise<[number, any]> => {
+      const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } };
+      const url = `${world.gateway.url}/api/v1/agents/self/refusals`;
+      const answer = await fetch(url, { ...init, body: JSON.stringify(body) });
+      return [answer.status, await answer.json()];
+    };
+    const newest = async () => (await world.logs('per_page=1'))[0];
+    const refused = { action: 'mcp.call', resource: 'every/echo', reason: `it is ${'too '.repeat(1_000)}long` };
+    const [status, { audit_id: id, reason }] = await record(refused, headersOf(ADMIN_KEY));
+    expect([status, reason.length < 600]).toEqual([200, true]);
+    expect(await newest()).toMatchObject({ id, decision: 'deny', reason, lineage: { agent_id: 'bot' } });
+    expect((await record(refused, headersOf(world.token, 'acme/mcp/other')))[0]).toBe(200);
+    expect(await newest()).toMatchObject({ event_type: 'A2AImpersonationAttempted', decision: 'deny' });
+    expect((await record({ ...refused, decision: 'allow' }, alone(world.token)))[0]).toBe(400);
+    const unread = { decision: 'deny', reason: 'decision: unknown field', lineage: { agent_id: 'bot' } };
+    const last = await newest();
+    expect(last).toMatchObject(unread);
+    expect((await record(refused, { ...alone(world.token), 'content-type': 'text/plain' }))[0]).toBe(415);
+    expect((await record(refused, alone('no-such-token-0123456789-0123456789')))[0]).toBe(401);
+    expect((await newest()).id).toBe(last.id);
+  });
+
   test('gives a session to the credential that opened it, and to nobody else', async () => {
     const opened = await post('/mcp/script', headersOf());
     const id = opened.headers.get('mcp-session-id') ?? '';
