@@ -30,7 +30,11 @@ async function describe(path: string): Promise<string> {
   }
 }
 
-export type PolicyWatcher = { close(): void };
+export type PolicyWatcher = {
+  /** Resolves when it knows what was there at first: what differs from that is a change. */
+  readonly ready: Promise<unknown>;
+  close(): void;
+};
 
 export type WatchOptions = {
   /** How long files must stay unchanged before a change is reported: editors and `kubectl` make several in a row. */
@@ -54,6 +58,7 @@ export const watchPolicies = (
 ): PolicyWatcher => new FingerprintWatcher(path, onChange, options);
 
 class FingerprintWatcher implements PolicyWatcher {
+  readonly ready: Promise<string>;
   readonly #path: string;
   readonly #onChange: (fingerprint: string) => void;
   readonly #debounceMs: number;
@@ -74,6 +79,7 @@ class FingerprintWatcher implements PolicyWatcher {
     this.#onChange = onChange;
     this.#debounceMs = debounceMs;
     this.#watchers = this.#watchAll();
+    this.ready = fingerprint(path);
     this.#wake();
     this.#poll = setInterval(() => this.#wake(), pollMs);
     this.#poll.unref();
@@ -114,7 +120,7 @@ class FingerprintWatcher implements PolicyWatcher {
    */
   async #look(): Promise<void> {
     this.#isLooking = true;
-    let seen = (this.#known ??= await fingerprint(this.#path));
+    let seen = (this.#known ??= await this.ready);
     while (!this.#closed && (this.#isWoken || seen !== this.#known)) {
       this.#isWoken = false;
       const now = await fingerprint(this.#path);

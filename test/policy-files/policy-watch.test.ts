@@ -4,12 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  fingerprint,
-  type PolicyWatcher,
-  type WatchOptions,
-  watchPolicies,
-} from '../../src/policy-files/policy-watch.ts';
+import { type PolicyWatcher, type WatchOptions, watchPolicies } from '../../src/policy-files/policy-watch.ts';
 
 let folder: string;
 let watcher: PolicyWatcher | undefined;
@@ -33,18 +28,13 @@ describe('policy watch', () => {
       },
       options,
     );
-    await hasLooked(path);
-  }
-
-  /** The first fingerprint must be of the state before the change: those that are begun after it end after it. */
-  async function hasLooked(path: string): Promise<void> {
-    for (let later = 0; later < 3; later += 1) await fingerprint(path);
+    await watcher.ready;
   }
 
   async function changesReach(wanted: number): Promise<void> {
     const deadlineMs = Date.now() + 30_000;
     while (changes < wanted) {
-      if (Date.now() > deadlineMs) throw new Error(`${changes} changes were told, not ${wanted}`);
+      if (Date.now() > deadlineMs) throw new Error(`${changes} changes were reported, not ${wanted}`);
       await sleep(10);
     }
   }
@@ -124,7 +114,7 @@ describe('policy watch', () => {
       },
       { debounceMs: 3_000, pollMs: 10 },
     );
-    await hasLooked(join(folder, 'watched'));
+    await watcher.ready;
     for (const name of ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml']) {
       await writeFile(join(target, name), 'changed');
       await sleep(60);
