@@ -2,6 +2,7 @@ import type {
   Barrier,
   Bus,
   ClusterMessage,
+  Member,
   MemberStore,
   Membership,
   PassOptions,
@@ -21,8 +22,16 @@ export type BarriersOptions = {
 
 const CONFIRM_WITHIN_MS = 1_000;
 
+/** Named as if it were a gateway where it could not be asked who takes part. */
+const DATABASE = 'database';
+
 type Waiting = {
-  readonly missing: Set<RunId>;
+  readonly concerns: (member: Member) => boolean;
+  readonly confirmed: Set<RunId>;
+  /** Who is to confirm; undefined until it was asked who takes part. */
+  awaited: readonly Member[] | undefined;
+  /** Whether the database has said so. */
+  isKnown: boolean;
   readonly done: () => void;
   readonly onSaid: PassOptions['onSaid'];
 };
@@ -30,6 +39,9 @@ type Waiting = {
 /**
  * Barriers between gateways: what was committed is acted by everywhere when `pass` resolves, but for the gateways that
  * it names. They find it in the database when they reach it again.
+ *
+ * Who takes part is read after the commit: a gateway that joined before is waited for, and one that joins later reads
+ * what was committed before it serves. What this gateway has last heard may be older, as when its beats are slow.
  */
 export class Barriers implements Barrier {
   readonly #options: BarriersOptions;
@@ -48,43 +60,53 @@ export class Barriers implements Barrier {
 
   async pass(topic: Topic, detail?: unknown, options: PassOptions = {}): Promise<readonly string[]> {
     const { bus, membership } = this.#options;
-    // A suspect that denies by itself once its lease is over cannot act by anything old.
-    const others = membership
-      .others()
-      .filter(
-        ({ name, state, onOutage }) =>
-          (state === 'live' || onOutage === 'serve') && options.without?.includes(name) !== true,
-      );
-    if (others.length === 0) return [];
     this.#lastId += 1;
     const id = this.#lastId;
-    const missing = new Set(others.map(({ run }) => run));
-    if (bus.send('all', { type: 'barrier', id, topic, detail })) await this.#confirmed(id, missing, options);
-    const names = others.filter(({ run }) => missing.has(run)).map(({ name }) => name);
-    if (names.length > 0) this.#note([...missing]);
-    return names;
+    const isSent = bus.send('all', { type: 'barrier', id, topic, detail });
+    const { confirmed, awaited, isKnown, concerns } = await this.#confirmed(id, isSent, options);
+    const missing = (awaited ?? membership.others().filter(concerns)).filter(({ run }) => !confirmed.has(run));
+    if (missing.length > 0) this.#note(missing.map(({ run }) => run));
+    const names = missing.map(({ name }) => name);
+    return isKnown ? names : [...names, DATABASE];
   }
 
   /** Resolves when all live ones have confirmed: suspects most likely cannot, so nobody waits for them. */
-  #confirmed(id: number, missing: Set<RunId>, { withinMs = CONFIRM_WITHIN_MS, onSaid }: PassOptions): Promise<void> {
+  #confirmed(id: number, isSent: boolean, options: PassOptions): Promise<Waiting> {
+    const { withinMs = CONFIRM_WITHIN_MS, onSaid, without = [] } = options;
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(id);
-        resolve();
+        resolve(waiting);
       };
       const timer = setTimeout(done, withinMs);
-      this.#waiting.set(id, { missing, done, onSaid });
-      this.#recount();
+      const waiting: Waiting = {
+        // A suspect that denies by itself once its lease is over cannot act by anything old.
+        concerns: ({ name, state, onOutage }) => (state === 'live' || onOutage === 'serve') && !without.includes(name),
+        confirmed: new Set(),
+        awaited: undefined,
+        isKnown: false,
+        done,
+        onSaid,
+      };
+      this.#waiting.set(id, waiting);
+      void this.#lookFor(waiting).then(() => (isSent ? this.#recount() : done()));
     });
   }
 
+  async #lookFor(waiting: Waiting): Promise<void> {
+    const { membership } = this.#options;
+    waiting.isKnown = await membership.lookAgain();
+    waiting.awaited = membership.others().filter(waiting.concerns);
+  }
+
   #recount(): void {
-    const others = this.#options.membership.others();
-    for (const { missing, done } of this.#waiting.values()) {
+    const others = new Map(this.#options.membership.others().map((other) => [other.run, other]));
+    for (const waiting of this.#waiting.values()) {
       // One that was replaced meanwhile has ended, and its successor has read what is written.
-      for (const run of missing) if (!others.some((other) => other.run === run)) missing.delete(run);
-      if (!others.some(({ run, state }) => state === 'live' && missing.has(run))) done();
+      waiting.awaited = waiting.awaited?.filter(({ run }) => others.has(run));
+      const isLacking = ({ run }: Member): boolean => others.get(run)?.state === 'live' && !waiting.confirmed.has(run);
+      if (waiting.awaited?.some(isLacking) === false) waiting.done();
     }
   }
 
@@ -102,7 +124,8 @@ export class Barriers implements Barrier {
         return void this.#options.replicas.refresh(message.topic, message.detail);
       case 'confirm': {
         const waiting = this.#waiting.get(message.id);
-        if (waiting?.missing.delete(from) !== true) return;
+        if (waiting === undefined || waiting.confirmed.has(from)) return;
+        waiting.confirmed.add(from);
         if (message.said !== undefined) waiting.onSaid?.(message.said);
         return this.#recount();
       }

@@ -345,7 +345,7 @@ export class SharedControls {
     const passing: Promise<readonly string[]>[] = [];
     for (let at = 0; at < orders.length; at += UNWRITTEN_IN_MESSAGE)
       passing.push(barrier.pass(KIND, { unwritten: orders.slice(at, at + UNWRITTEN_IN_MESSAGE) }));
-    return ['database', ...new Set((await Promise.all(passing)).flat())];
+    return [...new Set(['database', ...(await Promise.all(passing)).flat()])];
   }
 }
 

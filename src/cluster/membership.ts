@@ -37,12 +37,15 @@ export class KeptMembership implements Membership {
   readonly #options: KeepMembershipOptions;
   readonly #listeners: (() => void)[] = [];
   #members: readonly Member[] = [];
+  /** How often they were read. */
+  #looks = 0;
   /** By each of the clocks. */
   #leaseEnds = { steadyMs: -Infinity, wallMs: -Infinity };
   #reachedAtMs: number;
   /** The database could not be reached in the time that checks wait for it. */
   #isCutOff = false;
   #isReplaced = false;
+  #isStopped = false;
   #skewMs = 0;
   #beats = 0;
   #isTidying = false;
@@ -93,9 +96,11 @@ export class KeptMembership implements Membership {
     this.#listeners.push(listener);
   }
 
-  async lookAgain(): Promise<void> {
+  async lookAgain(): Promise<boolean> {
     await this.#beating; // it may have been answered before what is looked for was written
+    const before = this.#looks;
     await this.#beat();
+    return this.#looks > before;
   }
 
   /** Joins, and beats once. Faults: those of the database; `conflict` where another run took the name meanwhile. */
@@ -109,6 +114,7 @@ export class KeptMembership implements Membership {
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearInterval(this.#timer);
     clearTimeout(this.#waitEnds);
     this.#release();
@@ -164,7 +170,7 @@ export class KeptMembership implements Membership {
 
   async #beatOnce(): Promise<void> {
     const { store, clocks, catchUp, hasCaughtUp, reportOf, joining } = this.#options;
-    if (this.#isReplaced) return;
+    if (this.#isReplaced || this.#isStopped) return;
     const sent = { steadyMs: clocks.steadyMs(), wallMs: clocks.wallMs() };
     const beaten = await store.beat({ ...reportOf(), skewMs: this.#skewMs, isCaughtUp: hasCaughtUp() });
     if (!beaten.ok) {
@@ -233,6 +239,7 @@ export class KeptMembership implements Membership {
   #noteMembers(members: readonly Member[]): void {
     const before = this.#members;
     this.#members = members;
+    this.#looks += 1;
     const runs = (of: readonly Member[]): string => of.map(({ run, state }) => `${run} ${state}`).join();
     if (runs(before) !== runs(members)) this.#changed();
   }

@@ -91,8 +91,8 @@ export type Membership = {
   readonly unreachedMs: number;
   /** How far the clock of this gateway is ahead of the database's. */
   readonly skewMs: number;
-  /** Reads who takes part now. Resolves when a reading that began after the call has ended. */
-  lookAgain(): Promise<void>;
+  /** Reads who takes part now, by a reading that begins after the call. False: the database could not be asked. */
+  lookAgain(): Promise<boolean>;
   onChange(listener: () => void): void;
 };
 
@@ -378,7 +378,10 @@ export type PassOptions = {
 
 /** Has every other gateway act by what has just been written. */
 export type Barrier = {
-  /** Resolves when all have confirmed, at the latest after a second, with the names of those that have not. */
+  /**
+   * Resolves when all have confirmed, at the latest after a second, with the names of those that have not; `database`
+   * is one of them where it could not be asked who takes part.
+   */
   pass(topic: Topic, detail?: unknown, options?: PassOptions): Promise<readonly string[]>;
 };
 

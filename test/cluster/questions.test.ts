@@ -116,7 +116,10 @@ describe('a question to another gateway', () => {
     const three = peersOf(cluster.join('three'), 3);
     const known = two.membership.others();
     two.see([]);
-    vi.spyOn(two.membership, 'lookAgain').mockImplementation(async () => two.see(known));
+    vi.spyOn(two.membership, 'lookAgain').mockImplementation(async () => {
+      two.see(known);
+      return true;
+    });
     const welcome = three.ask(two.run, 'decide', ASKED);
     await cluster.settle();
     expect(await welcome).toEqual({ ok: true, value: { auditId: 2 } });

@@ -97,7 +97,7 @@ export class FakeCluster {
       skewMs: 0,
       others: () => others,
       onChange: (listener: () => void) => void changes.push(listener),
-      lookAgain: async () => undefined,
+      lookAgain: async () => true,
     };
     return {
       run,
