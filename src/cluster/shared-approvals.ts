@@ -32,8 +32,9 @@ export class SharedApprovals {
   readonly #options: SharedApprovalsOptions;
   /** Those that are being changed by time or by a halt. */
   readonly #changing = new Set<string>();
-  /** Ended by others, while the operations that wait for them here are not ended yet. */
-  readonly #over = new Set<string>();
+  /** Decided by others, while the operations that wait for them here have not followed yet. */
+  readonly #decided = new Set<string>();
+  readonly #following = new Set<string>();
   #lookups = 0;
 
   constructor(options: SharedApprovalsOptions) {
@@ -91,7 +92,7 @@ export class SharedApprovals {
    */
   async tick(isOwn = this.#isFirst()): Promise<void> {
     const { governor, nowMs } = this.#options;
-    for (const id of this.#over) void this.#follow(id);
+    for (const id of [...this.#decided]) void this.#follow(id);
     const now = nowMs();
     const changes: Promise<void>[] = [];
     for (const approval of changing(governor.approvalContext, now)) {
@@ -147,10 +148,13 @@ export class SharedApprovals {
     });
   }
 
-  /** Until it is recorded, it is tried again with each tick. */
+  /** Until it is recorded, it is tried again with each tick. One at a time: agents are signalled by it. */
   async #follow(id: string): Promise<void> {
-    this.#over.add(id);
+    if (this.#following.has(id)) return void this.#decided.add(id);
+    this.#decided.delete(id);
+    this.#following.add(id);
     const followed = await this.#options.commands.ask({ type: 'follow-approval', id });
-    if (followed.ok) this.#over.delete(id);
+    this.#following.delete(id);
+    if (!followed.ok) this.#decided.add(id);
   }
 }

@@ -107,8 +107,11 @@ describe('webhooks', () => {
       timestamp: expect.stringMatching(/Z$/),
       data: { webhook_id: made.id, org_id: orgId },
     });
-    const listed = await gateway.call('GET', `/api/v1/webhooks?org_id=${orgId}`);
-    expect(listed.body).toEqual({ webhooks: [made], next_cursor: null });
+    const listed = await eventually(async () => {
+      const answer = await gateway.call('GET', `/api/v1/webhooks?org_id=${orgId}`);
+      expect(answer.body).toEqual({ webhooks: [made], next_cursor: null });
+      return answer;
+    });
     expect(JSON.stringify(listed.body)).not.toContain(secret.slice('whsec_'.length));
     expect((await gateway.call('DELETE', `/api/v1/webhooks/${made.id}`)).status).toBe(204);
     expect((await gateway.call('GET', `/api/v1/webhooks/${made.id}`)).status).toBe(404);
