@@ -17,7 +17,7 @@ import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
 import { WaitingOrders } from '../cluster/waiting-orders.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
-import { assert, fail, ok, type Result } from '../core/base/result.ts';
+import { assert, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
@@ -142,7 +142,6 @@ export async function openCluster(
   const membership = keepMembership(context, { run, name, members, replicas, threads, reportOf, onReplaced: end });
   const inAllThreads = (): Promise<void> => threads.confirmed();
   const barriers = new Barriers({ bus, membership, store: members, replicas, inAllThreads });
-  replicas.keep('members', (joined) => knows(membership, joined));
   shareHeads(closers, audit, membership);
   const shelf = await openShelf({ postgres: pool, run, name, barrier: barriers, log, wait, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
@@ -178,14 +177,6 @@ export async function openCluster(
     route: (decisions, receive) =>
       startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
-}
-
-/** Whether what is ordered here waits for this run; undefined: nobody asks. */
-async function knows(membership: Membership, joined: unknown): Promise<Result<void, Fault>> {
-  if (joined === undefined) return ok(undefined);
-  await membership.lookAgain();
-  const isKnown = membership.others().some(({ run }) => run === joined);
-  return isKnown ? ok(undefined) : fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
 }
 
 /** Each gateway signs what the logs of the others end in, so that none of them is rewritten unnoticed. */
@@ -270,7 +261,7 @@ type Joins = Pick<Resources, 'signingKeys' | 'onError'> & { readonly shelf: Shel
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, barriers, peers, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
+  { membership, members, bus, peers, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
   { shelf, postgres, signingKeys, onError }: Joins,
 ): Cluster['start'] {
   const { config, log, wait, closers } = context;
@@ -284,8 +275,7 @@ function startOf(
     await started(bus);
     replicas.start();
     await wait.value(() => membership.start(), trouble);
-    // Until the others know of this gateway, what they order is not held back until it acts by it.
-    await barriers.pass('members', membership.self);
+    // What was ordered before it joined; what is ordered from then on waits for it.
     await wait.value(() => replicas.refreshAll(), trouble);
     await shelf.begin();
     await money.start();

@@ -97,16 +97,7 @@ export type Membership = {
 };
 
 /** What gateways keep copies of. Whoever has missed something reads all of it again. */
-export type Topic =
-  | 'members'
-  | 'agents'
-  | 'api-keys'
-  | 'accounts'
-  | 'controls'
-  | 'halts'
-  | 'approvals'
-  | 'policy'
-  | 'webhooks';
+export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy' | 'webhooks';
 
 /** The money of all gateways. */
 export type Ledger = {
