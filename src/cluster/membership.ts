@@ -25,7 +25,7 @@ export type KeepMembershipOptions = {
 
 export const LEASE_MS = 5_000;
 const BEAT_EVERY_MS = 1_000;
-const TIDY_EVERY_BEATS = 5;
+const TIDY_EVERY_MS = 5_000;
 /** A gateway whose lease is over holds checks back for this long while it catches up. */
 const CATCH_UP_MS = 250;
 
@@ -47,7 +47,7 @@ export class KeptMembership implements Membership {
   #isReplaced = false;
   #isStopped = false;
   #skewMs = 0;
-  #beats = 0;
+  #tidiedAtMs = -Infinity;
   #isTidying = false;
   #beating: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -184,8 +184,8 @@ export class KeptMembership implements Membership {
     this.#leaseEnds = { steadyMs: sent.steadyMs + LEASE_MS, wallMs: sent.wallMs + LEASE_MS };
     this.#noteMembers(beaten.value);
     if (this.isLeased) this.#isBack();
-    this.#beats += 1;
-    if (this.#beats % TIDY_EVERY_BEATS === 1) void this.#tidy();
+    // Not with every so many beats: each order that waits for the others asks for one.
+    if (sent.steadyMs - this.#tidiedAtMs >= TIDY_EVERY_MS) void this.#tidy(sent.steadyMs);
   }
 
   /** Also where nobody has asked for a decision meanwhile: the outage is to be seen. */
@@ -205,9 +205,10 @@ export class KeptMembership implements Membership {
   }
 
   /** Beats do not wait for it. One at a time; never rejects. */
-  async #tidy(): Promise<void> {
+  async #tidy(nowMs: number): Promise<void> {
     if (this.#isTidying) return;
     this.#isTidying = true;
+    this.#tidiedAtMs = nowMs;
     try {
       await this.#compareClocks();
       await this.#options.store.tidy();
