@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { codeOf } from '../core/base/text.ts';
+import { isOutOfDescriptors } from '../system/files.ts';
 import type { Logger } from '../system/log.ts';
 
 /** How often to check that the process can open another file. */
@@ -27,15 +28,15 @@ export class OpenFiles {
   }
 
   async #look(): Promise<void> {
-    const code = await open(process.execPath)
+    const error: unknown = await open(process.execPath)
       .then((file) => file.close())
-      .then(() => undefined, codeOf);
-    const areAllInUse = code === 'EMFILE' || code === 'ENFILE';
+      .then(undefined, (failure: unknown) => failure);
+    const areAllInUse = isOutOfDescriptors(error);
     if (areAllInUse === this.#areAllInUse) return;
     this.#areAllInUse = areAllInUse;
     if (areAllInUse)
       this.#log.error('out of file descriptors: new connections wait and files cannot be opened', {
-        code,
+        code: codeOf(error),
         remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who opens so many connections',
       });
     else this.#log.warn('file descriptors are available again');

@@ -21,7 +21,15 @@ import { join } from 'node:path';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../core/audit/audit-line.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import { codeOf, messageOf, quote } from '../core/base/text.ts';
-import { ifThere, ifThereSync, syncDirectory, syncFile, textIfThereSync, withOpenFile } from '../system/files.ts';
+import {
+  ifThere,
+  ifThereSync,
+  isOutOfDescriptors,
+  syncDirectory,
+  syncFile,
+  textIfThereSync,
+  withOpenFile,
+} from '../system/files.ts';
 import { isProcess } from '../system/machine.ts';
 import type { ChainHead } from './line.ts';
 import { type RecoveryNotice, recoverLog } from './recovery.ts';
@@ -369,8 +377,6 @@ export class AuditWriter {
     }
   }
 }
-
-const isOutOfDescriptors = (error: unknown): boolean => codeOf(error) === 'EMFILE' || codeOf(error) === 'ENFILE';
 
 /** Anything but its absence is left to the next write to find out. */
 function isSameFile({ path, fd }: OpenSegment): boolean {

@@ -26,6 +26,12 @@ function isFolder(path: string): boolean {
   }
 }
 
+/** Whether the process, or the system, has as many files and connections open as it may. */
+export const isOutOfDescriptors = (error: unknown): boolean => {
+  const code = codeOf(error);
+  return code === 'EMFILE' || code === 'ENFILE';
+};
+
 /**
  * What `reading` resolves with; undefined if the file or folder does not exist. Rejects with any other system error.
  */

@@ -218,8 +218,8 @@ export class BudgetGrants {
 
   /** Where more are due than fit, those that were not exchanged for the longest time come first. */
   #moveBehind(account: Account): void {
-    const name = `${ownerOf(account.envelope.owner())} ${account.name}`;
-    if (this.#byName.delete(name)) this.#byName.set(name, account);
+    const key = keyOf(account);
+    if (this.#byName.delete(key)) this.#byName.set(key, account);
   }
 
   /** Every account, with nothing kept beyond what is spent: this run ends. */
@@ -306,7 +306,7 @@ export class BudgetGrants {
   forget(envelope: Envelope): void {
     for (const account of Object.values(this.#accounts.get(envelope) ?? {})) {
       this.#urgent.delete(account);
-      this.#byName.delete(`${ownerOf(envelope.owner())} ${account.name}`);
+      this.#byName.delete(keyOf(account));
     }
     this.#accounts.delete(envelope);
   }
@@ -333,7 +333,7 @@ export class BudgetGrants {
       exhausted: undefined,
     };
     both[period] = account;
-    this.#byName.set(`${ownerOf(envelope.owner())} ${name}`, account);
+    this.#byName.set(keyOf(account), account);
     return account;
   }
 
@@ -342,8 +342,7 @@ export class BudgetGrants {
     account.envelope.spend(account.period, epoch);
     const name = nameOf(account.period, window);
     if (account.name === name) return;
-    const owner = ownerOf(account.envelope.owner());
-    this.#byName.delete(`${owner} ${account.name}`);
+    this.#byName.delete(keyOf(account));
     Object.assign(account, {
       name,
       reportedMicroUsd: 0,
@@ -358,7 +357,7 @@ export class BudgetGrants {
       demandMicroUsd: 0,
       refusedAtMs: -Infinity,
     });
-    this.#byName.set(`${owner} ${name}`, account);
+    this.#byName.set(keyOf(account), account);
   }
 
   #isDue(account: Account, epoch: Epoch, nowMs: number): boolean {
@@ -414,6 +413,9 @@ export const nameOf = (period: Period, { day, month }: PeriodWindow): string =>
 
 /** As the ledger names it: `global`, `org/acme`. */
 export const ownerOf = (owner: BudgetOwner): string => keyOfOwner(owner).slice('spend/'.length);
+
+/** Under which an account is found by its name in the ledger. */
+const keyOf = ({ envelope, name }: Account): string => `${ownerOf(envelope.owner())} ${name}`;
 
 const spentOf = ({ envelope, period }: Account, epoch: Epoch): number => envelope.spend(period, epoch).spentMicroUsd;
 
