@@ -1,6 +1,6 @@
 /**
- * Runs every benchmark of this folder, one after the other. `--brief` runs each for a moment, to see that it still
- * works.
+ * Runs every benchmark of this folder, or those that are named, one after the other. `--brief` runs each for a moment, to
+ * see that it still works; `--against` measures another commit in turn with this one.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,12 +8,23 @@ import { readdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isBrief } from './lib/options.ts';
+import { ALTERNATING, alternate } from './lib/alternate.ts';
+import { against, isBrief, names } from './lib/options.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
-const benches = readdirSync(folder)
+const known = readdirSync(folder)
   .filter((file) => file.endsWith('.js') && file !== 'all.js')
+  .map((file) => file.slice(0, -3))
   .sort();
+const comparable = against === undefined ? known : ALTERNATING;
+const stranger = names.find((name) => !comparable.includes(name));
+if (stranger !== undefined) {
+  console.error(
+    `no benchmark ${stranger}${against === undefined ? '' : ' with --against'}; there are ${comparable.join(', ')}`,
+  );
+  process.exit(2);
+}
+const benches = names.length > 0 ? names : against === undefined ? known : ['governor'];
 /** Longer than any of them takes on a busy machine; one that hangs is a failure. */
 const TIMEOUT_MS = (isBrief ? 3 : 15) * 60_000;
 /** For removing what it has started and written. */
@@ -31,7 +42,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 /** Why it failed, if it did. */
 async function run(bench: string): Promise<string | undefined> {
-  const child = spawn(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], {
+  const words = process.argv.slice(2).filter((word) => !names.includes(word));
+  const child = spawn(process.execPath, ['--expose-gc', join(folder, `${bench}.js`), ...words], {
     stdio: 'inherit',
   });
   notify = (signal) => child.kill(signal);
@@ -48,6 +60,10 @@ async function run(bench: string): Promise<string | undefined> {
 }
 
 const failed: string[] = [];
+if (against !== undefined) {
+  for (const bench of benches) await alternate(bench, against);
+  process.exit(0);
+}
 for (const bench of benches) {
   const failure = await run(bench);
   if (interruptedBy !== undefined) process.exit(128 + constants.signals[interruptedBy]);

@@ -1,19 +1,12 @@
 /** How long does one policy decision take, by what it has to look through? */
 
 import type { CheckSubject } from '../src/core/condition/condition.ts';
-import { parsePolicyDocument } from '../src/core/policy/document.ts';
-import { compilePolicies, type PolicySet } from '../src/core/policy/policy.ts';
+import type { PolicySet } from '../src/core/policy/policy.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line } from './lib/report.ts';
+import { governorPolicies, policiesOf } from './policies/governor.ts';
 
 const RUNS = isBrief ? 10_000 : 1_000_000;
-
-function policiesOf(raw: readonly object[]): PolicySet {
-  const documents = raw.map((each) => parsePolicyDocument(each, 'bench').document);
-  const compiled = compilePolicies(documents.filter((document) => document !== undefined));
-  if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
-  return compiled.value;
-}
 
 const subjectOf = (org: number): CheckSubject => ({
   agent: { orgId: `org${org}`, teamId: 'search', agentId: 'a1' },
@@ -63,19 +56,27 @@ const fleet = Array.from({ length: 200 }, (_, i) => ({
   ],
 }));
 
-const QUESTIONS: readonly (readonly [string, PolicySet, number])[] = [
-  ['two documents, no condition', policiesOf([base, team()]), 1],
-  ['one condition', policiesOf([base, team('attributes.size < 1000 && agent.org_id == "org0"')]), 1],
-  ['200 documents over 50 orgs', policiesOf([base, ...fleet]), 50],
+/** Forty characters of its own for each, as in `governor`. */
+const distinct = Array.from({ length: 10_000 }, (_, at) => ({
+  ...subjectOf(at % 50),
+  action: 'file.read',
+  resource: Buffer.from(`/workspace/${String(at).padStart(29, '0')}`).toString('latin1'),
+}));
+
+const QUESTIONS: readonly (readonly [string, PolicySet, readonly CheckSubject[]])[] = [
+  ['two documents, no condition', policiesOf([base, team()]), [subjectOf(0)]],
+  ['one condition', policiesOf([base, team('attributes.size < 1000 && agent.org_id == "org0"')]), [subjectOf(0)]],
+  ['200 documents over 50 orgs', policiesOf([base, ...fleet]), Array.from({ length: 50 }, (_, org) => subjectOf(org))],
+  ['same: the rules of governor', governorPolicies(), [subjectOf(0)]],
+  ['distinct: the rules of governor', governorPolicies(), distinct],
 ];
 
 heading('One policy decision');
-for (const [question, policies, orgs] of QUESTIONS) {
-  const subjects = Array.from({ length: orgs }, (_, org) => subjectOf(org));
+for (const [question, policies, subjects] of QUESTIONS) {
   const decideAll = (runs: number): number => {
     let allowed = 0;
     for (let i = 0; i < runs; i += 1) {
-      const subject = subjects[i % orgs];
+      const subject = subjects[i % subjects.length];
       if (subject !== undefined && policies.decide(subject).kind === 'allow') allowed += 1;
     }
     return allowed;

@@ -60,5 +60,5 @@ function serveWithNode(): void {
 }
 
 const found = findNativeBuild();
-if (found.kind === 'none') serveWithNode();
+if (found.kind === 'none' || process.argv[2] === 'node') serveWithNode();
 else serveNatively(found.library);

@@ -1,4 +1,5 @@
 /** What every benchmark says about where and on what it ran, and what it has found. */
+import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
@@ -10,7 +11,11 @@ import { isBrief, isWriting } from './options.ts';
 /** One, or one for each round: then the least, the middle and the most are shown. */
 export type Figures = number | readonly number[];
 
+/** What another process reads of a benchmark that it has started. */
+export type Figure = { readonly name: string; readonly figure: number; readonly unit: string };
+
 const rows: Row[] = [];
+const measured: Figure[] = [];
 
 export function heading(question: string): void {
   console.log(`\n${question}`);
@@ -26,6 +31,7 @@ export const headline = (name: string, figures: Figures, unit: string, note = ''
 
 function report(name: string, figures: Figures, unit: string, note: string, isHeadline: boolean): void {
   if (isEnding()) return;
+  measured.push({ name, figure: typeof figures === 'number' ? figures : median(figures), unit });
   if (typeof figures === 'number') {
     console.log(`  ${name.padEnd(52)} ${shown(figures).padStart(24)} ${unit.padEnd(9)} ${note}`);
     rows.push({ name, figures: `${shown(figures)} ${unit}`, note, isHeadline });
@@ -50,4 +56,10 @@ if (isWriting && isMainThread && process.send === undefined)
   process.once('exit', (status) => {
     if (status !== 0 || isEnding() || rows.length === 0) return;
     writeFigures(PACKAGE_ROOT, { name: basename(process.argv[1] ?? '', '.js'), machine: machine(), rows });
+  });
+
+const figuresFile = process.env.BENCH_FIGURES;
+if (figuresFile !== undefined && isMainThread && process.send === undefined)
+  process.once('exit', (status) => {
+    if (status === 0 && !isEnding()) writeFileSync(figuresFile, JSON.stringify(measured));
   });

@@ -22,10 +22,10 @@ export const CHECK_BODY = JSON.stringify({
 
 export type Subject = { readonly url: string; readonly grpc: string; readonly pid: number; stop(): Promise<void> };
 
-/** The gateway with the starter policy, audit on, one agent registered. */
+/** The gateway with the starter policy, audit on, one agent registered; another commit's where one was built aside. */
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
   const folder = scratchFolder();
-  const command = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
+  const command = join(process.env.BENCH_GATEWAY ?? PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
   const child = spawn(process.execPath, [YOUNG_GENERATION_FLAG, command, 'serve'], {
     env: {
       ...environmentFrom(process.env),
@@ -51,9 +51,16 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
   return { url, grpc, pid: child.pid ?? 0, stop };
 }
 
+/** The values of SVC_HTTP_ENGINE that name a library; the native one is not there on every machine. */
+export const HTTP_ENGINES = ['native', 'node'] as const;
+export type HttpEngine = (typeof HTTP_ENGINES)[number];
+
 /** A bare server of bench/lib, named by its file, that prints its port and the library that it is made of. */
-export async function startBare(file: string): Promise<Subject & { readonly library: string }> {
-  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file)], {
+export async function startBare(
+  file: string,
+  engine: HttpEngine = 'native',
+): Promise<Subject & { readonly library: string }> {
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file), engine], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const stop = endingOf(child);
