@@ -1,6 +1,7 @@
 import type { Approval } from '../core/approvals/approval.ts';
 import { isDue } from '../core/approvals/approval.ts';
 import { changing, coveredBy } from '../core/approvals/commands.ts';
+import type { OpId } from '../core/base/ids.ts';
 import { ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
@@ -35,12 +36,21 @@ export class SharedApprovals {
   /** Decided by others, while the operations that wait for them here have not followed yet. */
   readonly #decided = new Set<string>();
   readonly #following = new Set<string>();
+  /** What operations that were terminated here still wait for, by both. */
+  readonly #leaving = new Map<string, CommandOf<'leave-approval'>>();
   #lookups = 0;
 
   constructor(options: SharedApprovalsOptions) {
     this.#options = options;
     const { feed, governor } = options;
-    const turns = { current: undefined as string | undefined, isBusy: (digest: string) => feed.isBusy(digest) };
+    const turns = {
+      current: undefined as string | undefined,
+      isBusy: (digest: string) => feed.isBusy(digest),
+      leave: ({ id }: Approval, opId: OpId, actor: string) => {
+        this.#leaving.set(`${id} ${opId}`, { type: 'leave-approval', id, opId, actor });
+        void this.#leave(`${id} ${opId}`);
+      },
+    };
     governor.approvalTurns = turns;
     feed.follow({
       adopt: (rows) => {
@@ -93,6 +103,7 @@ export class SharedApprovals {
   async tick(isOwn = this.#isFirst()): Promise<void> {
     const { governor, nowMs } = this.#options;
     for (const id of [...this.#decided]) void this.#follow(id);
+    for (const key of [...this.#leaving.keys()]) void this.#leave(key);
     const now = nowMs();
     const changes: Promise<void>[] = [];
     for (const approval of changing(governor.approvalContext, now)) {
@@ -110,6 +121,20 @@ export class SharedApprovals {
     await Promise.all(
       covered.map((each) => this.#change(each, { type: 'halt-approval', haltId: halt.id, id: each.id })),
     );
+  }
+
+  /** Until it has, it is tried again with each tick. */
+  async #leave(key: string): Promise<void> {
+    const { commands, feed, governor, onError } = this.#options;
+    const command = this.#leaving.get(key);
+    const digest = command && governor.approvals.get(command.id)?.digest;
+    if (command === undefined || digest === undefined) return void this.#leaving.delete(key);
+    try {
+      const left = await feed.inTurn(digest, () => commands.ask(command));
+      if (left.ok) this.#leaving.delete(key);
+    } catch (error) {
+      onError(error, command.type);
+    }
   }
 
   /** The first of those that take part. */

@@ -185,6 +185,8 @@ export type Command =
   | { readonly type: 'tick-approvals'; readonly most: number; readonly only?: string }
   /** The gateway's own, in a cluster: has a halt freeze or end an approval. */
   | { readonly type: 'halt-approval'; readonly haltId: string; readonly id: string }
+  /** The operation was terminated, and does not wait for the approval any more. */
+  | { readonly type: 'leave-approval'; readonly id: string; readonly opId: OpId; readonly actor: string }
   /** The gateway's own, in a cluster: what another gateway has decided; undefined: it is gone. */
   | { readonly type: 'adopt-approval'; readonly id: string; readonly approval: Approval | undefined }
   | { readonly type: 'adopt-halt'; readonly id: string; readonly halt: Halt | undefined }
@@ -252,6 +254,7 @@ export type Replies = ForEveryCommand<{
   'cancel-own-approval': Result<Approval, Fault>;
   'tick-approvals': Result<{ readonly changes: number }, Fault>;
   'halt-approval': Result<void, Fault>;
+  'leave-approval': Result<void, Fault>;
   /** `isDecided`: `follow-approval` is to come. */
   'adopt-approval': Result<{ readonly isDecided: boolean }, Fault>;
   /** The halt as it was known here, and the operations that it keeps paused no more. */
@@ -284,6 +287,7 @@ export const CHANGES = {
   'cancel-own-approval': true,
   'tick-approvals': true,
   'halt-approval': true,
+  'leave-approval': true,
   // What was decided elsewhere holds here, whatever can be recorded here.
   'adopt-approval': false,
   'adopt-halt': false,

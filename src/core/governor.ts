@@ -10,9 +10,10 @@ import {
   cancelOwnApproval,
   coveredBy,
   haltApprovals,
+  leaveApprovals,
   readOwnApproval,
-  type Steps,
   thawApprovals,
+  withSteps,
 } from './approvals/commands.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
@@ -337,8 +338,13 @@ export class Governor {
       const halt = this.#haltOf(slot);
       if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
     }
-    if (trigger !== 'complete') return this.#move(slot, { trigger, actor: principal.subject }, nowMs);
-    return this.#complete(slot, principal.subject, command, nowMs);
+    const actor = principal.subject;
+    if (trigger === 'complete') return this.#complete(slot, actor, command, nowMs);
+    const isWaiting = trigger === 'terminate' && this.ops.stateOf(slot) === 'pending';
+    const moved = this.#move(slot, { trigger, actor }, nowMs);
+    if (!isWaiting || moved.undo === undefined) return moved;
+    const left = { agent: this.ops.ownerOf(slot).identity, opId: command.opId, actor };
+    return withSteps(moved, moved.undo, leaveApprovals(this.approvalContext, left, nowMs));
   }
 
   #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
@@ -458,6 +464,8 @@ export class Governor {
     return {
       approvals: this.approvals,
       turnsOf: () => this.#state.turns,
+      mayWait: (agent, opId) =>
+        this.ops.find(opId, agent.orgId) === undefined || this.#pendingOf(agent, opId) !== undefined,
       dropPending: (agent, opId) => {
         const slot = this.#pendingOf(agent, opId);
         if (slot === undefined) return;
@@ -585,12 +593,5 @@ export class Governor {
     return viewOfOp(this.ops.recordOf(slot), this.#signals.acknowledgedAtMs(slot, this.ops.numberOf(slot)));
   }
 }
-
-/** With what else the command has done. */
-const withSteps = <T extends CommandType>(outcome: Outcome<T>, undo: Undo, steps: Steps): Outcome<T> => ({
-  reply: outcome.reply,
-  effects: [...outcome.effects, ...steps.effects],
-  undo: { kind: 'several', undos: [undo, ...steps.undos] },
-});
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);

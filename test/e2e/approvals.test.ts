@@ -361,6 +361,26 @@ describe('approvals', () => {
     await gateway.call('POST', `/api/v1/halts/${terminating}/release`, { reason: 'over' });
   });
 
+  test('a kill ends what its operation waits for, so that nobody approves it later', async () => {
+    const { approvalId } = await check('a');
+    expect((await check('b')).approvalId).toBe(approvalId);
+    const kill = (span: string) => gateway.call('POST', `/api/v1/ops/${trace}:${span}/terminate`);
+    await kill('a');
+    expect(await approvalOf(approvalId)).toMatchObject({ state: 'pending', op_ids: [`${trace}:b`] });
+    const waits = rpc('ApprovalService/WaitApproval', { approvalId });
+    await kill('b');
+    expect(await waits).toMatchObject({ state: 'APPROVAL_STATE_CANCELLED' });
+    expect(await approvalOf(approvalId)).toMatchObject({
+      state: 'cancelled',
+      cancel_reason: expect.stringMatching(new RegExp(`^key:\\w+ terminated operation ${trace}:b,`)),
+    });
+    expect(await decide(approvalId, 'approve')).toMatchObject({ status: 409, body: { code: 'invalid_transition' } });
+    const { entries } = (await gateway.call('GET', `/api/v1/logs?op_id=${trace}:b`)).body;
+    expect(sorted(entries)).toEqual(['ApprovalCancelled', 'ApprovalRequested', 'OpTerminated']);
+    trace = `${trace}-new`;
+    expect((await check('a', { attributes: { trace: trace.slice(0, -4) } })).decision).toBe('DECISION_PENDING');
+  });
+
   test('every state survives kill -9', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-approvals-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));

@@ -17,6 +17,8 @@ export type ApprovalTurns = {
   current: string | undefined;
   /** Whether a turn of this digest may still fail. */
   isBusy: (digest: string) => boolean;
+  /** Has the operation leave those who wait for the approval, in a turn to come. */
+  leave: (approval: Approval, opId: OpId, actor: string) => void;
 };
 
 /** No org has a space in its name. */

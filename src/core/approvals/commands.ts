@@ -44,6 +44,8 @@ export type ApprovalContext = {
   ) => { readonly effects: readonly Effect[]; readonly undo: Undo } | undefined;
   /** The signal to an operation of the agent that it may be checked again; undefined where it does not wait. */
   readonly sendOn: (agent: AgentIdentity, opId: OpId) => Effect | undefined;
+  /** Whether an operation of the agent may still wait: it does so here, or is not known here. */
+  readonly mayWait: (agent: AgentIdentity, opId: OpId) => boolean;
   /** Forgets an operation of the agent that waits here and has begun elsewhere. */
   readonly dropPending: (agent: AgentIdentity, opId: OpId) => void;
 };
@@ -59,6 +61,13 @@ type ApprovalOutcome = Pick<Outcome, 'effects' | 'undo' | 'turn'> & { readonly r
 export type Steps = { readonly effects: Effect[]; readonly undos: Undo[] };
 const newSteps = (): Steps => ({ effects: [], undos: [] });
 
+/** The outcome of a change, with what else its command has done. */
+export const withSteps = <O extends Pick<Outcome, 'effects' | 'undo'>>(outcome: O, undo: Undo, steps: Steps): O => ({
+  ...outcome,
+  effects: [...outcome.effects, ...steps.effects],
+  undo: { kind: 'several', undos: [undo, ...steps.undos] },
+});
+
 type ApprovalCommandType =
   | 'list-approvals'
   | 'get-approval'
@@ -66,6 +75,7 @@ type ApprovalCommandType =
   | 'cancel-approval'
   | 'tick-approvals'
   | 'halt-approval'
+  | 'leave-approval'
   | 'adopt-approval'
   | 'follow-approval';
 
@@ -88,6 +98,8 @@ export function applyToApprovals(
       return tickApprovals(context, command, nowMs);
     case 'halt-approval':
       return haltApproval(context, command, nowMs);
+    case 'leave-approval':
+      return leaveApproval(context, command, nowMs);
     case 'adopt-approval':
       return unchanged(adoptApproval(context, command));
     case 'follow-approval':
@@ -289,6 +301,60 @@ function haltApproval(
   const covered = halt === undefined ? [] : [...coveredBy(context, halt, nowMs)].filter((each) => each.id === id);
   const steps = halt === undefined ? newSteps() : haltApprovals(context, halt, covered, nowMs);
   return { reply: ok(undefined), ...outcomeOf(steps) };
+}
+
+/** Those that the operation waits for. */
+function* waitedForBy(approvals: ApprovalRegistry, orgId: string, opId: OpId): Iterable<Approval> {
+  for (const approval of approvals.ofOp(orgId, opId)) {
+    const isUnused = approval.state === 'pending' || approval.state === 'approved';
+    if (isUnused && approval.opIds.includes(opId)) yield approval;
+  }
+}
+
+/**
+ * An operator has terminated an operation that waited: nothing is to begin because of what it asked for, so an approval
+ * for which no other operation waits is cancelled. Gateways that share approvals do so in a turn of each.
+ */
+export function leaveApprovals(
+  context: ApprovalContext,
+  { agent, opId, actor }: { readonly agent: AgentIdentity; readonly opId: OpId; readonly actor: string },
+  nowMs: number,
+): Steps {
+  const steps = newSteps();
+  const turns = context.turnsOf();
+  for (const approval of waitedForBy(context.approvals, agent.orgId, opId)) {
+    if (turns === undefined) leaveOne(context, approval, opId, actor, nowMs, steps);
+    else turns.leave(approval, opId, actor);
+  }
+  return steps;
+}
+
+function leaveApproval(
+  context: ApprovalContext,
+  { id, opId, actor }: CommandOf<'leave-approval'>,
+  nowMs: number,
+): Outcome<'leave-approval'> {
+  const steps = newSteps();
+  const orgId = context.approvals.get(id)?.agent.orgId ?? '';
+  for (const approval of waitedForBy(context.approvals, orgId, opId))
+    if (approval.id === id) leaveOne(context, approval, opId, actor, nowMs, steps);
+  return { reply: ok(undefined), ...outcomeOf(steps) };
+}
+
+function leaveOne(
+  context: ApprovalContext,
+  approval: Approval,
+  opId: OpId,
+  actor: string,
+  nowMs: number,
+  steps: Steps,
+): void {
+  const others = approval.opIds.filter((each) => each !== opId && context.mayWait(approval.agent, each));
+  if (others.length > 0) return save(context, { ...approval, opIds: others }, nowMs, steps);
+  if (isDue(approval, nowMs)) return;
+  const reason = `${actor} terminated operation ${opId}, which waited for it`;
+  const after = cancelled(approval, reason, nowMs);
+  apply(context, after, { eventType: 'ApprovalCancelled', actor, opId, reason }, nowMs, steps);
 }
 
 /** After the release of a halt, the clocks of approvals go on that no other halt freezes. */

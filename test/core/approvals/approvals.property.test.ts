@@ -8,6 +8,7 @@ import {
   nextApprovalState,
 } from '../../../src/core/approvals/approval.ts';
 import { canonicalCheck, canonicalJson } from '../../../src/core/approvals/digest.ts';
+import type { OpId } from '../../../src/core/base/ids.ts';
 import type { Effect } from '../../../src/core/effects.ts';
 import type { Governor } from '../../../src/core/governor.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
@@ -118,6 +119,8 @@ const STEPS = [
   'approve-second',
   'deny',
   'cancel',
+  'terminate-a',
+  'terminate-b',
   'wait',
   'tick',
   'pause',
@@ -186,6 +189,63 @@ describe('the agent on its control stream', () => {
       ['t:b', 'resume'],
     ]);
     expect(adopt().reply).toEqual({ ok: true, value: { isDecided: false } });
+  });
+});
+
+describe('an operator who terminates what waits', () => {
+  const world = (...ops: string[]) => {
+    const governor = openGovernor({ policies: asking() });
+    for (const op of ops) governor.apply(checkOf(CRAWLER, op), 1_000);
+    const only = () => [...governor.approvals.all()][0]!;
+    const terminate = (opId: string) =>
+      governor.apply<'control-op'>(
+        { type: 'control-op', principal: SECOND, opId: opId as OpId, trigger: 'terminate' },
+        2_000,
+      );
+    return { governor, only, terminate };
+  };
+
+  test('cancels the approval with the last operation that waits for it', () => {
+    const { governor, only, terminate } = world('t:a', 't:b');
+    terminate('t:a');
+    expect(only()).toMatchObject({ state: 'pending', opIds: ['t:b'] });
+    const { effects } = terminate('t:b');
+    const reason = 'key:second terminated operation t:b, which waited for it';
+    expect(only()).toMatchObject({ state: 'cancelled', cancelReason: reason });
+    const said = effects.flatMap((each) => (each.kind === 'audit' ? [each.draft] : []));
+    expect(said.map(({ eventType, actor }) => [eventType, actor])).toEqual([
+      ['OpTerminated', 'key:second'],
+      ['ApprovalCancelled', 'key:second'],
+    ]);
+    expect(effects.filter(({ kind }) => kind === 'approval-changed').length).toBe(1);
+    const approve = { type: 'decide-approval', id: only().id, kind: 'approve', reason: 'r', names: [] } as const;
+    expect(governor.apply({ ...approve, principal: ADMIN }, 3_000).reply).toMatchObject({ ok: false });
+    expect(governor.apply(checkOf(CRAWLER, 'new:a'), 4_000).reply).toMatchObject({ value: { decision: 'pending' } });
+  });
+
+  test('takes back a yes that was not used yet', () => {
+    const { governor, only, terminate } = world('t:a');
+    const approve = { type: 'decide-approval', id: only().id, kind: 'approve', reason: 'r', names: [] } as const;
+    governor.apply({ ...approve, principal: ADMIN }, 1_500);
+    terminate('t:a');
+    expect(only().state).toBe('cancelled');
+    expect(governor.apply(checkOf(CRAWLER, 'new:a'), 4_000).reply).toMatchObject({ value: { decision: 'pending' } });
+  });
+
+  test('leaves it as it was when the order cannot be recorded', () => {
+    const { governor, only, terminate } = world('t:a');
+    const { undo } = terminate('t:a');
+    governor.rollBack([undo!], [], governor.ops.lastNumber, 2_000);
+    expect(only()).toMatchObject({ state: 'pending', opIds: ['t:a'] });
+  });
+
+  test('leaves one that a running operation has used', () => {
+    const { governor, only, terminate } = world('t:a');
+    const approve = { type: 'decide-approval', id: only().id, kind: 'approve', reason: 'r', names: [] } as const;
+    governor.apply({ ...approve, principal: ADMIN }, 1_500);
+    governor.apply(checkOf(CRAWLER, 't:a'), 1_600);
+    terminate('t:a');
+    expect(only().state).toBe('used');
   });
 });
 
@@ -279,6 +339,11 @@ class World {
         return this.#decide('deny', ADMIN);
       case 'cancel':
         return this.#run({ type: 'cancel-approval', principal: ADMIN, id: this.#latest });
+      case 'terminate-a':
+      case 'terminate-b': {
+        const opId = `t:${step.at(-1)}` as OpId;
+        return this.#run({ type: 'control-op', principal: ADMIN, opId, trigger: 'terminate' });
+      }
       case 'wait':
         this.#nowMs += 10 * MINUTE_MS;
         return;

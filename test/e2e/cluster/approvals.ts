@@ -63,6 +63,22 @@ export function describeApprovals(
     expect(await check(two, spanId, 'pay-1')).toMatchObject({ cause: 'DECISION_CAUSE_APPROVAL' });
   });
 
+  test('cancel an approval with the last operation that is terminated, wherever they live', async () => {
+    const [one, two, three] = gateways();
+    const { check } = await newAgent('killed');
+    const { approvalId: id } = await check(one, 's', 'pay-3');
+    expect((await check(two, 't', 'pay-3')).approvalId).toBe(id);
+    const kill = async (span: string) =>
+      expect((await three.call('POST', `/api/v1/ops/killed:${span}/terminate`)).status).toBe(200);
+    const shown = async (gateway: TestGateway) => (await approvalAt(gateway, `/${id}`)).approval;
+    await kill('s');
+    await eventually(async () => expect(await shown(two)).toMatchObject({ state: 'pending', op_ids: ['killed:t'] }));
+    await kill('t');
+    await eventually(async () => expect(await shown(one)).toMatchObject({ state: 'cancelled' }));
+    expect((await two.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' })).status).toBe(409);
+    expect(await check(two, 'u', 'pay-3')).toMatchObject(PENDING);
+  });
+
   test('freeze an approval for a halt at another gateway, or end it for one', async () => {
     const [one, two, three] = gateways();
     const { check, scope } = await newAgent('frozen');

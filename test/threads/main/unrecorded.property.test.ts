@@ -74,6 +74,7 @@ type RolledBack = Exclude<
   | 'cancel-own-approval'
   | 'tick-approvals'
   | 'halt-approval'
+  | 'leave-approval'
   | 'follow-approval'
 >;
 const COMMANDS = {
