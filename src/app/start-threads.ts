@@ -49,7 +49,7 @@ export function createThreads(
     ioData: ioDataOf(config, run && homeOf(run)),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
-    auditData: auditDataOf(config, audit.counters),
+    auditData: auditDataOf(config),
     onStatement: (statement) => witnesses.send(statement),
     note: (level, message, fields) => log[level](message, fields),
   });

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { isLoopback } from '../core/base/client-address.ts';
 import { usableMemoryMib } from '../system/machine.ts';
-import type { AuditThreadOptions } from '../threads/audit/audit-thread.ts';
+import type { RecordingOptions } from '../threads/audit/audit-thread.ts';
 import type { IoData } from '../threads/io/io-thread.ts';
 import { loginBounds } from './account-settings.ts';
 import type { Config } from './config.ts';
@@ -55,10 +55,9 @@ export const maxHalfSentBytes = (ioThreads: number, memoryMib: number): number =
   MIB *
   Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
 
-export const auditDataOf = (config: Config, counters: SharedArrayBuffer): AuditThreadOptions => ({
+export const auditDataOf = (config: Config): RecordingOptions => ({
   directory: auditFolderOf(config),
   fsync: config.SVC_AUDIT_FSYNC,
-  counters,
   checkpointKeyPath: join(config.SVC_DATA_DIR, 'keys', 'audit-checkpoint.pem'),
   checkpointEveryMs: config.SVC_AUDIT_CHECKPOINT_MINUTES * 60_000,
   retention: {

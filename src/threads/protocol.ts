@@ -139,11 +139,13 @@ export type MainToAudit =
 
 export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
-  /** Sent only for batches that somebody waits for; the shared counter tells of the others. */
-  | { readonly type: 'written' }
+  /** All batches up to this one are in the log. An audit thread sends only those that are awaited, and counts all. */
+  | { readonly type: 'written'; readonly batch: number; readonly isAwaited: boolean }
   /** Nothing is written from here on, until `resume`. */
   | { readonly type: 'not-written'; readonly reason: string }
   | { readonly type: 'writable' }
+  /** Whether callers that are not identified have used up their share of the log. */
+  | { readonly type: 'share'; readonly isFull: boolean }
   /** The last entry, where other gateways are to know it. */
   | { readonly type: 'head'; readonly head: ChainHead }
   /** For the witnesses of the log. */

@@ -7,7 +7,7 @@ import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
 import { workerFile } from '../system/worker-file.ts';
 import { type AuditLink, toAuditThread } from './audit/audit-link.ts';
-import { type AuditHere, type AuditThreadOptions, openAuditHere } from './audit/audit-thread.ts';
+import { type AuditHere, type AuditThreadOptions, openAuditHere, type RecordingOptions } from './audit/audit-thread.ts';
 import { toThread } from './batcher.ts';
 import { decode, decodeToMain, encodeToAudit, encodeToIo } from './codec.ts';
 import { isOfDoors, type LocalDoors, openLocalDoors } from './local-doors.ts';
@@ -46,7 +46,7 @@ export type SupervisorOptions = {
   readonly ioData: unknown;
   /** Port 0 takes a free one; after the first start both are kept. */
   readonly ports: Ports;
-  readonly auditData: AuditThreadOptions;
+  readonly auditData: RecordingOptions;
   /** Gets what witnesses are to keep of the audit log. */
   readonly onStatement: (statement: WitnessStatement) => void;
   readonly note: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
@@ -73,7 +73,7 @@ const DRAIN_LATE_MS = 2_000;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #io = new Map<IoId, IoThread>();
-  #auditData: AuditThreadOptions;
+  #auditData: RecordingOptions;
   #ports: Ports;
   /** Those in the main thread, if that is where they are. */
   #doors: LocalDoors | undefined;
@@ -178,7 +178,8 @@ export class Supervisor {
   #startAuditThread(): Promise<Opened> {
     const { audit } = this.#options;
     return new Promise((resolve, reject) => {
-      const worker = new Worker(workerFile('audit'), { workerData: this.#auditData, name: 'audit' });
+      const workerData: AuditThreadOptions = { ...this.#auditData, counters: audit.counters };
+      const worker = new Worker(workerFile('audit'), { workerData, name: 'audit' });
       this.#startingAudit = worker;
       let failure: Error | undefined;
       worker.on('error', (error) => {
@@ -198,7 +199,7 @@ export class Supervisor {
         if (message.type !== 'opened') return this.#receiveOfAudit(message);
         this.#startingAudit = undefined;
         this.#auditWorker = worker;
-        audit.connect(toAuditThread(worker), message.headId);
+        audit.connect(toAuditThread(worker, audit.counters), message.headId);
         resolve(message);
       });
     });

@@ -15,7 +15,7 @@ import { compilePolicies } from '../../src/core/policy/policy.ts';
 import { Stats } from '../../src/core/stats/stats.ts';
 import type { Clock } from '../../src/ports/ports.ts';
 import { AuditLink, toAuditThread } from '../../src/threads/audit/audit-link.ts';
-import { AuditRecording } from '../../src/threads/audit/audit-thread.ts';
+import { AuditRecording, counting } from '../../src/threads/audit/audit-thread.ts';
 import { toThread } from '../../src/threads/batcher.ts';
 import { decodeToAudit, decodeToIo, decodeToMain, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import { HeldAnswers } from '../../src/threads/io/held-answers.ts';
@@ -198,16 +198,18 @@ export class GatewayRun {
       this.writer,
       {
         directory,
-        counters: this.audit.counters,
         fsync: 'never',
         checkpointKeyPath: `${directory}.key`,
         checkpointEveryMs: 2 ** 31 - 1,
         retention: { maxAgeMs: undefined, maxBytes: undefined },
       },
-      (message) => void this.auditToMain.push(message),
+      counting(
+        this.audit.counters,
+        (message) => void this.auditToMain.push(message as Exclude<AuditToMain, { type: 'opened' }>),
+      ),
     );
     this.audit.connect(
-      toAuditThread({ postMessage: (bytes: Uint8Array) => void this.toAudit.push(bytes) }),
+      toAuditThread({ postMessage: (bytes: Uint8Array) => void this.toAudit.push(bytes) }, this.audit.counters),
       this.writer.head().id,
     );
   }

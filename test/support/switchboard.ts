@@ -58,13 +58,12 @@ export function openSwitchboard({
   const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
   /** All messages to the audit thread, in their order. */
   const sentToAudit: MainToAudit[] = [];
-  const auditOutlet = toAuditThread({
-    postMessage: (bytes: Uint8Array) => {
-      const message = decodeToAudit(bytes);
-      sentToAudit.push(message);
-      if (message.type === 'append') batches.push(message);
-    },
-  });
+  const postMessage = (bytes: Uint8Array): void => {
+    const message = decodeToAudit(bytes);
+    sentToAudit.push(message);
+    if (message.type === 'append') batches.push(message);
+  };
+  const auditOutlet = toAuditThread({ postMessage }, audit.counters);
   audit.connect(auditOutlet, 0);
   const governor = openGovernor();
   const onError = (error: unknown): void => void defects.push(error);

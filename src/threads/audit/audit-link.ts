@@ -8,7 +8,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { AuditLog, Clock } from '../../ports/ports.ts';
 import { encodeToAudit } from '../codec.ts';
 import type { AuditToMain, HeldMessage, MainToAudit } from '../protocol.ts';
-import { COUNTERS_BYTES, FAILURES, SHARE_FULL, WRITTEN } from './audit-counters.ts';
+import { COUNTERS_BYTES, FAILURES, WRITTEN } from './audit-counters.ts';
 
 /** Entries that are written together, or not at all. */
 export type Entries = {
@@ -20,12 +20,12 @@ export type Entries = {
   readonly isAwaited: boolean;
 };
 
-/** Hears what became of a batch. */
+/** Hears what became of a batch: one of the two, once. */
 export type BatchListener = {
-  /** Whether its entries are in the log. */
-  written(isWritten: boolean): void;
-  /** The entries are written, the first with this id, and so are those of every batch before: answers may be given. */
-  readonly released?: ((firstId: number) => void) | undefined;
+  /** The entries are in the log, the first with this id, and so are those of every batch before. */
+  written(firstId: number): void;
+  /** They are not, or may not be. */
+  lost(): void;
 };
 
 /** What an I/O thread must know to hold answers until their batch is written. */
@@ -37,14 +37,25 @@ export type Trouble =
   | { readonly isWritable: true; readonly entriesLost: number };
 
 /** Where the log is written: the audit thread, or this one. */
-export type AuditOutlet = { send(message: MainToAudit): void };
+export type AuditOutlet = {
+  send(message: MainToAudit): void;
+  /** The last batch that the audit thread has written. Undefined in this thread, which is told of each at once. */
+  readonly lastWritten?: () => number;
+};
 
-export const toAuditThread = (port: Pick<MessagePort, 'postMessage'>): AuditOutlet => ({
-  send: (message) => {
-    const bytes = encodeToAudit(message);
-    port.postMessage(bytes, [bytes.buffer]);
-  },
-});
+export function toAuditThread(
+  port: Pick<MessagePort, 'postMessage'>,
+  counters: SharedArrayBuffer,
+): Required<AuditOutlet> {
+  const counts = new Int32Array(counters);
+  return {
+    send: (message) => {
+      const bytes = encodeToAudit(message);
+      port.postMessage(bytes, [bytes.buffer]);
+    },
+    lastWritten: () => Atomics.load(counts, WRITTEN),
+  };
+}
 
 type Waiting = {
   readonly batch: number;
@@ -53,14 +64,15 @@ type Waiting = {
   readonly listener: BatchListener;
 };
 
-/** With this many waiting batches, the shared counter is read to find out which are written. */
+/** With this many waiting batches, the audit thread's counter is read to find out which are written. */
 const LOOK_EVERY_BATCHES = 64;
 
 /**
- * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in
- * order, so the number of the last one written, in shared memory, usually says all there is to know: a message per
- * batch would wake this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
- * The ids of the entries are counted here, so that answers need not travel through the audit thread to learn theirs.
+ * The main thread's link to the audit log: what was handed over, and what became of it. Batches are written in order,
+ * so the number of the last one written says all there is to know. Where this thread writes the log, it is told of each
+ * at once. An audit thread counts them in shared memory, since a message per batch would wake this thread as often as
+ * the requests do, and sends a message only for a batch that somebody waits for. The ids of the entries are counted
+ * here, so that answers need not travel through the audit thread to learn theirs.
  *
  * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread
  * writes nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
@@ -73,6 +85,7 @@ export class AuditLink implements AuditLog {
   /** Oldest first. */
   #batches: Waiting[] = [];
   #outlet: AuditOutlet | undefined;
+  /** Of audit threads, one after the other. */
   readonly #counters = new Int32Array(new SharedArrayBuffer(COUNTERS_BYTES));
   #lastBatch = 0;
   #nextId = 1;
@@ -83,6 +96,7 @@ export class AuditLink implements AuditLog {
   #entriesTotal = 0;
   #failuresTotal = 0;
   #isWritable = true;
+  #isShareFull = false;
   #head: ChainHead | undefined;
 
   /**
@@ -113,7 +127,7 @@ export class AuditLink implements AuditLog {
 
   /** Whether callers that are not identified have had their share of the log. */
   get isShareFull(): boolean {
-    return Atomics.load(this.#counters, SHARE_FULL) === 1;
+    return this.#isShareFull;
   }
 
   /** Entries handed over and not yet known to be written. */
@@ -152,8 +166,10 @@ export class AuditLink implements AuditLog {
 
   /** Call it when the thread is gone. What it had not counted as written counts as lost. */
   disconnect(): void {
+    this.catchUp();
     this.#outlet = undefined;
     this.#isWritable = false;
+    this.#isShareFull = false;
     Atomics.add(this.#counters, FAILURES, 1);
     this.#dropAll();
   }
@@ -176,7 +192,7 @@ export class AuditLink implements AuditLog {
       bodies: bodies.join('\n'),
       count: bodies.length,
       strangerBytes,
-      isAwaited: isAwaited || listener.released !== undefined,
+      isAwaited,
     });
     return place;
   }
@@ -189,17 +205,21 @@ export class AuditLink implements AuditLog {
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
-      const written = (isWritten: boolean): void =>
-        resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
       const strangerBytes = draft.actor === 'anonymous' ? body.length : 0;
-      this.append({ bodies: [body], strangerBytes, isAwaited: true }, { written });
+      this.append(
+        { bodies: [body], strangerBytes, isAwaited: true },
+        { written: () => resolve(ok(undefined)), lost: () => resolve(fail({ kind: 'audit_unavailable' })) },
+      );
     });
   }
 
-  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' | 'head' }>): void {
+  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' | 'share' | 'head' }>): void {
     switch (message.type) {
       case 'written':
-        return this.catchUp();
+        return this.#settle(message.batch);
+      case 'share':
+        this.#isShareFull = message.isFull;
+        return;
       case 'head':
         this.#head = message.head;
         return;
@@ -220,20 +240,21 @@ export class AuditLink implements AuditLog {
     }
   }
 
-  /** Updates what is known to be written. */
+  /** Reads what an audit thread has counted. */
   catchUp(): void {
-    const last = Atomics.load(this.#counters, WRITTEN);
-    let written = 0;
+    if (this.#batches.length === 0) return;
+    const last = this.#outlet?.lastWritten?.();
+    if (last !== undefined) this.#settle(last);
+  }
+
+  /** The batches up to this one are written. */
+  #settle(last: number): void {
     // The difference is compared, not the numbers themselves, because they wrap around.
-    while (written < this.#batches.length && ((last - this.#batches[written]!.batch) | 0) >= 0) written += 1;
-    if (written === 0) return;
-    const settled = this.#batches.slice(0, written);
-    this.#batches = this.#batches.slice(written);
-    for (const waiting of settled) {
-      this.#entriesInFlight -= waiting.count;
-      waiting.listener.written(true);
-    }
-    for (const waiting of settled) waiting.listener.released?.(waiting.firstId);
+    const isWritten = ({ batch }: Waiting): boolean => ((last - batch) | 0) >= 0;
+    const first = this.#batches.findIndex((waiting) => !isWritten(waiting));
+    const settled = this.#batches.splice(0, first === -1 ? this.#batches.length : first);
+    for (const { count } of settled) this.#entriesInFlight -= count;
+    for (const { firstId, listener } of settled) listener.written(firstId);
   }
 
   /**
@@ -254,7 +275,7 @@ export class AuditLink implements AuditLog {
   #drop(count: number, listener: BatchListener): void {
     this.#entriesLost += count;
     this.#failuresTotal += 1;
-    listener.written(false);
+    listener.lost();
   }
 
   /** Sent before the next entries: ports keep the order. */

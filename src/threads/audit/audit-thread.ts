@@ -7,17 +7,18 @@ import { assert, assertNever } from '../../core/base/result.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { decodeToAudit, encode } from '../codec.ts';
 import type { AuditToMain, MainToAudit } from '../protocol.ts';
-import { FAILURES, SHARE_FULL, WRITTEN } from './audit-counters.ts';
+import { FAILURES, WRITTEN } from './audit-counters.ts';
 import type { AuditOutlet } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 
-export type AuditThreadOptions = UpkeepOptions & {
+export type RecordingOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
   /** The name of this gateway, where several act as one: it is in every entry, and the others know the last one. */
   readonly gateway?: string | undefined;
-  /** That the main thread and the I/O threads read: see `audit-counters.ts`. */
-  readonly counters: SharedArrayBuffer;
 };
+
+/** `counters` are read by the main thread and the I/O threads: see `audit-counters.ts`. */
+export type AuditThreadOptions = RecordingOptions & { readonly counters: SharedArrayBuffer };
 
 /** The main thread hears what becomes of the log. */
 type Notify = (message: Exclude<AuditToMain, { type: 'opened' }>) => void;
@@ -36,7 +37,7 @@ const MAX_GROUP_ENTRIES = 4_096;
 type Started = { readonly recording: AuditRecording; readonly headId: number; readonly notes: readonly string[] };
 
 /** Throws what keeps the log from being opened. */
-function startRecording(options: AuditThreadOptions, notify: Notify): Started {
+function startRecording(options: RecordingOptions, notify: Notify): Started {
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
   if (!opened.ok)
     throw new Error(
@@ -53,10 +54,10 @@ function startRecording(options: AuditThreadOptions, notify: Notify): Started {
 }
 
 export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
-  const notify = (message: AuditToMain): void => {
+  const notify = counting(options.counters, (message) => {
     main.postMessage(encode(message));
     if (message.type === 'closed') main.close();
-  };
+  });
   const { recording, headId, notes } = startRecording(options, notify);
   main.on('message', (first: Uint8Array) => {
     recording.take(decodeToAudit(first));
@@ -66,6 +67,20 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
     recording.write();
   });
   notify({ type: 'opened', headId, notes });
+}
+
+/** Counts what is written and what fails in shared memory, and sends what the main thread does not read there. */
+export function counting(counters: SharedArrayBuffer, send: (message: AuditToMain) => void) {
+  const counts = new Int32Array(counters);
+  return (message: AuditToMain): void => {
+    if (message.type === 'written') {
+      Atomics.store(counts, WRITTEN, message.batch);
+      Atomics.notify(counts, WRITTEN);
+      if (!message.isAwaited) return;
+    }
+    if (message.type === 'not-written') Atomics.add(counts, FAILURES, 1);
+    send(message);
+  };
 }
 
 /** A log that is written in this thread. */
@@ -78,11 +93,11 @@ export type AuditHere = AuditOutlet & {
 
 /**
  * Opens the log in the main thread, where nobody waits for the disk (`fsync` is `never`): there, waking another thread
- * costs more than the write. What is sent is written, and its listeners know, before `send` returns. `onDefect` is
- * called once with what should not have been thrown; whatever was sent and is not counted as written is not in the log.
+ * costs more than the write. What is sent is written, and the main thread knows, before `send` returns. `onDefect` is
+ * called once with what should not have been thrown; whatever was sent and is not said to be written is not in the log.
  */
 export function openAuditHere(
-  options: AuditThreadOptions,
+  options: RecordingOptions,
   onMessage: (message: Exclude<AuditToMain, { type: 'opened' }>) => void,
   onDefect: (error: unknown) => void,
 ): AuditHere {
@@ -127,15 +142,14 @@ export function openAuditHere(
 }
 
 /**
- * Writes what the main thread decided, and counts it, for those who hold the answers. Whatever waits when a write ends
- * goes into the next one together, so that many small batches cost one write and, with fsync, one trip to the disk.
+ * Writes what the main thread decided, and says up to which batch. Whatever waits when a write ends goes into the next
+ * one together, so that many small batches cost one write and, with fsync, one trip to the disk.
  * Behind a failed write nothing is written, because it may build on what failed: whatever was sent before `resume` is
  * dropped, and the main thread answers it.
  */
 export class AuditRecording {
   readonly #writer: AuditWriter;
   readonly #directory: string;
-  readonly #counters: Int32Array;
   readonly #notify: Notify;
   readonly #upkeep: AuditUpkeep;
   /** The last head that was reported; undefined: nobody asks for it. */
@@ -144,12 +158,12 @@ export class AuditRecording {
   readonly #look: NodeJS.Timeout;
   #probe: NodeJS.Timeout | undefined;
   #isFailing = false;
+  #isShareFull = false;
   #isClosing = false;
 
-  constructor(writer: AuditWriter, options: AuditThreadOptions, notify: Notify) {
+  constructor(writer: AuditWriter, options: RecordingOptions, notify: Notify) {
     this.#writer = writer;
     this.#directory = options.directory;
-    this.#counters = new Int32Array(options.counters);
     this.#notify = notify;
     this.#headId = options.gateway === undefined ? undefined : 0;
     this.#upkeep = new AuditUpkeep(
@@ -158,6 +172,7 @@ export class AuditRecording {
       (level, message) => notify({ type: 'note', level, message }),
       (statement) => notify({ type: 'statement', statement }),
     );
+    this.#shareStrangers();
     this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
 
@@ -200,11 +215,10 @@ export class AuditRecording {
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
     const written = this.#writer.append(group.map((batch) => batch.bodies).join('\n'), count);
     if (!written.ok) return this.#fail(written.fault.detail);
-    Atomics.store(this.#counters, WRITTEN, group.at(-1)!.batch);
-    Atomics.notify(this.#counters, WRITTEN);
-    const strangerBytes = group.reduce((sum, batch) => sum + batch.strangerBytes, 0);
+    const { batch } = group.at(-1)!;
+    this.#notify({ type: 'written', batch, isAwaited: group.some(({ isAwaited }) => isAwaited) });
+    const strangerBytes = group.reduce((sum, { strangerBytes: bytes }) => sum + bytes, 0);
     if (strangerBytes > 0) this.#noteStrangers(strangerBytes);
-    if (group.some(({ isAwaited }) => isAwaited)) this.#notify({ type: 'written' });
   }
 
   #noteStrangers(bytes: number): void {
@@ -214,13 +228,15 @@ export class AuditRecording {
 
   /** The main thread records no more of strangers while their share of the log is used up. */
   #shareStrangers(): void {
-    Atomics.store(this.#counters, SHARE_FULL, this.#upkeep.strangers.isFull ? 1 : 0);
+    const { isFull } = this.#upkeep.strangers;
+    if (isFull === this.#isShareFull) return;
+    this.#isShareFull = isFull;
+    this.#notify({ type: 'share', isFull });
   }
 
   #fail(reason: string): void {
     this.#isFailing = true;
     this.#waiting = [];
-    Atomics.add(this.#counters, FAILURES, 1);
     this.#notify({ type: 'not-written', reason });
     this.#startProbing();
   }

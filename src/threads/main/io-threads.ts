@@ -8,7 +8,7 @@ type Release = (firstId: number, replies: readonly MainToDoors[]) => void;
 
 type Thread = {
   readonly batcher: { send(message: MainToDoors): void; flush(): void; readonly last: unknown };
-  /** Of doors in the main thread, where recorded answers wait. */
+  /** Of doors in the main thread, and of its own questions. */
   readonly release: Release | undefined;
   /** Of an I/O thread, which holds answers until they are recorded. */
   readonly holder: Batcher<MainToIo> | undefined;
@@ -46,10 +46,10 @@ export class IoThreads {
     this.#threads.set(io, { ...NEW_THREAD, batcher: new Batcher<MainToDoors>(outlet), release });
   }
 
-  /** Answers to the main thread's own questions go to this function, as soon as they are sent. */
+  /** Answers to the main thread's own questions go to this function, as soon as they are sent or recorded. */
   connectOwn(receive: (message: MainToDoors) => void): void {
     const batcher = { send: receive, flush: () => {}, last: undefined };
-    this.#threads.set(OWN, { ...NEW_THREAD, batcher });
+    this.#threads.set(OWN, { ...NEW_THREAD, batcher, release: (_, replies) => replies.forEach(receive) });
   }
 
   disconnect(io: IoId): void {
@@ -69,7 +69,7 @@ export class IoThreads {
     if (thread !== undefined) thread.stats = stats;
   }
 
-  /** Whether its doors are in the main thread. */
+  /** Whether its recorded answers are given in the main thread: it holds none. */
   isHere(io: IoId): boolean {
     return this.#threads.get(io)?.release !== undefined;
   }

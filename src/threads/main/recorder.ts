@@ -3,7 +3,7 @@ import type { Governor } from '../../core/governor.ts';
 import type { Stats } from '../../core/stats/stats.ts';
 import { type Clock, Refused, type SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
-import { type IoId, OWN } from '../protocol.ts';
+import type { IoId } from '../protocol.ts';
 import {
   AUDIT_UNAVAILABLE,
   type AuditedReply,
@@ -48,12 +48,14 @@ export class Recorder {
   record(io: IoId, batch: Batch): void {
     const { bodies, replies, signals, strangerBytes } = batch;
     const { audit, threads } = this.#options;
-    const isHere = threads.isHere(io);
     const place = audit.append(
-      { bodies, strangerBytes, isAwaited: io === OWN || signals.length > 0 },
+      { bodies, strangerBytes, isAwaited: threads.isHere(io) || signals.length > 0 },
       {
-        written: (isWritten) => this.#settle(io, batch, isWritten),
-        released: isHere ? (firstId) => threads.release(io, firstId, replies) : undefined,
+        written: (firstId) => {
+          this.#settle(batch);
+          threads.release(io, firstId, replies);
+        },
+        lost: () => this.#lose(io, batch),
       },
     );
     if (place !== undefined) threads.hold(io, { type: 'held', ...place, replies });
@@ -98,15 +100,20 @@ export class Recorder {
     if (reply.ok) this.#options.stats.countCheck(agent, reply.value, atMs);
   }
 
-  /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
-  #settle(io: IoId, batch: Batch, isWritten: boolean): void {
-    const { onAuditFailure } = this.#options;
-    const isAnswered = isWritten || onAuditFailure === 'allow';
-    this.#countChecks(batch, (reply) => (isAnswered ? reply : unrecordedReply(reply)));
-    settleReports(batch, isAnswered);
-    if (isAnswered) this.#signal(batch.signals);
-    if (isWritten) return io === OWN ? this.#answerAll(io, batch.replies) : undefined;
-    if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
+  /** Signals leave once their cause is recorded, or need not be. */
+  #settle(batch: Batch): void {
+    this.#countChecks(batch, (reply) => reply);
+    settleReports(batch, true);
+    this.#signal(batch.signals);
+  }
+
+  #lose(io: IoId, batch: Batch): void {
+    if (this.#options.onAuditFailure === 'allow') {
+      this.#settle(batch);
+      return this.#answerAll(io, batch.replies);
+    }
+    this.#countChecks(batch, unrecordedReply);
+    settleReports(batch, false);
     this.#rollBack(batch, AUDIT_UNAVAILABLE);
     this.#answerAll(io, batch.replies, unrecordedReply);
   }

@@ -20,15 +20,13 @@ function openHere(onFailure: 'deny' | 'allow' = 'deny') {
   const here = openAuditHere(
     {
       directory,
-      counters: audit.counters,
       fsync: 'never',
       checkpointKeyPath: join(base, 'key.pem'),
       checkpointEveryMs: 3_600_000,
       retention: { maxAgeMs: undefined, maxBytes: undefined },
     },
     (message) => {
-      if (message.type === 'written' || message.type === 'not-written' || message.type === 'writable')
-        audit.receive(message);
+      if (message.type !== 'note' && message.type !== 'statement' && message.type !== 'closed') audit.receive(message);
     },
     (error) => defects.push(error),
   );
@@ -43,7 +41,7 @@ function openHere(onFailure: 'deny' | 'allow' = 'deny') {
     const body = encodeDraft({ eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason }, 1_000);
     audit.append(
       { bodies: [body], isAwaited: false },
-      { written: (isWritten) => heard.push(isWritten), released: (firstId) => heard.push(firstId) },
+      { written: (firstId) => heard.push(firstId), lost: () => heard.push('lost') },
     );
     return heard;
   };
@@ -54,10 +52,7 @@ function openHere(onFailure: 'deny' | 'allow' = 'deny') {
 describe('the audit log in the main thread', () => {
   test('has an entry, and its listener the id, before handing it over returns', async () => {
     const { append, audit, directory, reasons } = openHere();
-    expect([append('first'), append('second')]).toEqual([
-      [true, 1],
-      [true, 2],
-    ]);
+    expect([append('first'), append('second')]).toEqual([[1], [2]]);
     expect(reasons()).toEqual(['first', 'second']);
     expect(audit.entriesInFlight).toBe(0);
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 2 });
@@ -68,10 +63,10 @@ describe('the audit log in the main thread', () => {
     append('before');
     renameSync(directory, join(base, 'aside'));
     await eventually(() => expect(troubles).toEqual([false]));
-    expect(append('meanwhile')).toEqual([false]);
+    expect(append('meanwhile')).toEqual(['lost']);
     renameSync(join(base, 'aside'), directory);
     await eventually(() => expect(troubles).toEqual([false, true]));
-    expect(append('after')).toEqual([true, 2]);
+    expect(append('after')).toEqual([2]);
     expect(reasons()).toEqual(['before', 'after']);
   });
 
@@ -90,11 +85,11 @@ describe('the audit log in the main thread', () => {
     const { append, audit, defects, here, reasons } = openHere();
     append('before');
     // More bodies than it says: the writer takes it for a broken invariant.
-    audit.append({ bodies: ['{}\n{}'], isAwaited: false }, { written: () => {} });
+    audit.append({ bodies: ['{}\n{}'], isAwaited: false }, { written: () => {}, lost: () => {} });
     await eventually(() => expect(defects).toHaveLength(1));
     audit.disconnect();
     here.abandon();
-    expect(append('after')).toEqual([false]);
+    expect(append('after')).toEqual(['lost']);
     expect(reasons()).toEqual(['before']);
   });
 });

@@ -63,7 +63,7 @@ async function openAuditThread() {
      */
     failWrites: async () => {
       append(1, true);
-      await eventually(() => expect(messages.at(-1)).toEqual({ type: 'written' }));
+      await eventually(() => expect(messages.at(-1)).toMatchObject({ type: 'written' }));
       const aside = join(base, 'aside');
       renameSync(directory, aside);
       let batch = 1;
@@ -91,7 +91,7 @@ describe('audit thread', () => {
     append(batch + 2, true);
     notify({ type: 'resume' });
     append(batch + 3, true, 1, before[0]! + 1);
-    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'written' }));
+    await eventually(() => expect(messages.at(-1)).toMatchObject({ type: 'written' }));
     expect({ before, after: counted() }).toEqual({ before: [before[0], 1], after: [batch + 3, 1] });
     // Said once, however many batches fail.
     expect(messages.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
@@ -129,7 +129,7 @@ describe('audit thread', () => {
       `the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`,
     );
     append(1, true);
-    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'written' }));
+    await eventually(() => expect(messages.at(-1)).toMatchObject({ type: 'written' }));
   });
 
   test('a failed write fails its whole batch, and closing meanwhile closes the log', async () => {

@@ -24,7 +24,6 @@ describe('closing the audit log in the main thread', () => {
       ports: { httpPort: 0, grpcPort: 0 },
       auditData: {
         directory: join(base, 'audit'),
-        counters: audit.counters,
         fsync: 'never',
         checkpointKeyPath: join(base, 'key.pem'),
         checkpointEveryMs: 3_600_000,

@@ -173,7 +173,7 @@ describe('recorder', () => {
     await sleep(20);
     expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
     write(2);
-    audit.receive({ type: 'written' });
+    audit.receive({ type: 'written', batch: 2, isAwaited: true });
     await eventually(() =>
       expect(sent.filter(({ type }) => type === 'signal')).toEqual([
         { type: 'signal', stream: 7, message: { opId: 't:1', signal: 'pause', sequence: 1_000 } },

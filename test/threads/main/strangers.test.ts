@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { SHARE_FULL } from '../../../src/threads/audit/audit-counters.ts';
 import { Strangers } from '../../../src/threads/main/strangers.ts';
 import { CRAWLER, checkOf } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
@@ -103,7 +102,7 @@ describe('strangers', () => {
   test('are only counted, all together, once their share of the log is used up', () => {
     let nowMs = 1_000;
     const { ask, audit, batches, switchboard } = openSwitchboard({ strangersAMinute: 10, nowMs: () => nowMs });
-    Atomics.store(new Int32Array(audit.counters), SHARE_FULL, 1);
+    audit.receive({ type: 'share', isFull: true });
     ask(...Array.from({ length: 20 }, (_, number) => stranger(number)));
     expect(batches).toEqual([]);
     nowMs += 60_000;

@@ -205,7 +205,7 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
       }
       write(message.batch);
       writtenEntries += message.count;
-      if (message.isAwaited) unheard.push({ type: 'written' });
+      if (message.isAwaited) unheard.push({ type: 'written', batch: message.batch, isAwaited: true });
       writtenBatches.push(message.batch);
     }
   };
