@@ -13,7 +13,6 @@ import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import { BUCKET_SECS } from '../threads/durations.ts';
-import { newBatch } from '../threads/main/batches.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
 import { Strangers } from '../threads/main/strangers.ts';
 import { OWN } from '../threads/protocol.ts';
@@ -115,7 +114,7 @@ export function startDecisions(
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
     home: context.run && homeOf(context.run),
-    money: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording, governor, clock)),
+    money: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording)),
     strangers: new Strangers({
       perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
@@ -184,12 +183,11 @@ const waitsFor = (commands: CommandRunner, clock: Clock): ApprovalWaits =>
   });
 
 /** Alerts of what all gateways of a cluster have spent, raised by the exchange that has crossed the threshold. */
-function raise(alerts: readonly BudgetAlert[], recording: Recording, governor: Governor, clock: Clock): void {
-  const nowMs = clock.nowMs();
-  const batch = newBatch(nowMs, governor.ops.lastNumber);
+function raise(alerts: readonly BudgetAlert[], { effectRunner, recorder }: Recording): void {
+  const batch = recorder.begin(OWN);
   const effects = alerts.map((alert) => ({ kind: 'budget-alert', alert }) as const);
-  const saved = recording.effectRunner.run(effects, nowMs, batch);
-  void recording.recorder.recordWhenDurable(OWN, batch, saved ?? Promise.resolve());
+  const saved = effectRunner.run(effects, batch);
+  void recorder.recordWhenDurable(batch, saved ?? Promise.resolve());
 }
 
 const limitersOf = (config: Config): Limiters => ({

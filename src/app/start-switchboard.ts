@@ -30,7 +30,7 @@ export type Parts = {
 export function createSwitchboard(context: StartContext, parts: Parts): Switchboard {
   const {
     resources: { onError },
-    threads: { audit, clock, threads },
+    threads: { threads },
     decisions: { commands, governor, recording },
     cluster,
   } = parts;
@@ -38,9 +38,7 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
   const switchboard: Switchboard = new Switchboard({
     ...recording,
     governor,
-    audit,
     threads,
-    clock,
     onError,
     gate: gateOf(parts),
     diversion: routing,

@@ -101,9 +101,7 @@ export function openSwitchboard({
     ...recording,
     threads,
     governor,
-    audit,
     commands,
-    clock,
     useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
     onError,
   });

@@ -12,13 +12,14 @@ import type { RateLimiter } from '../../limits/rate-limit.ts';
 import type { Clock, SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { type IoId, OWN } from '../protocol.ts';
-import { type Batch, INTERNAL, newBatch, unrecordedCommand } from './batches.ts';
+import type { Batch } from './batch.ts';
 import type { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
 import type { EffectRunner } from './effect-runner.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import { isOfStranger, type Strangers } from './strangers.ts';
+import { INTERNAL, unrecordedCommand } from './unrecorded.ts';
 
 /** What gateways of a cluster have in common about money. */
 export type SharedMoney = {
@@ -87,16 +88,12 @@ export class CommandRunner {
 
   /** Asks the governor for a use case or a timer. Resolves as an I/O thread is answered: once saved and recorded. */
   ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]> {
-    const { audit, clock, governor, recorder } = this.#options;
-    audit.catchUp();
-    const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
     this.#lastAsked += 1;
     const id = this.#lastAsked;
     const reply = new Promise<Replies[T]>((resolve) => {
       this.#asked.set(id, (answer) => resolve(answer as Replies[T]));
     });
-    this.perform(OWN, id, command, batch);
-    if (batch.replies.length > 0) recorder.record(OWN, batch);
+    this.performAlone(OWN, id, command);
     return reply;
   }
 
@@ -110,9 +107,9 @@ export class CommandRunner {
   }
 
   /** Answers the check of a stranger, now that the doors have said where it comes from. */
-  performLocated(io: IoId, id: number, network: string, batch: Batch): void {
-    const held = this.#options.strangers.release(io, id, network, batch.appliedAtMs);
-    if (held !== undefined) this.#finish(io, id, held.command, held.outcome, batch);
+  performLocated(id: number, network: string, batch: Batch): void {
+    const held = this.#options.strangers.release(batch.io, id, network, batch.appliedAtMs);
+    if (held !== undefined) this.#finish(id, held.command, held.outcome, batch);
   }
 
   /** Call it when the thread is gone. */
@@ -124,10 +121,11 @@ export class CommandRunner {
    * Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at
    * once.
    */
-  perform(io: IoId, id: number, command: Command, batch: Batch, isLookedFor = false): void {
+  perform(id: number, command: Command, batch: Batch, isLookedFor = false): void {
     const { money } = this.#options;
+    const { io } = batch;
     if (money !== undefined && command.type === 'list-budgets') return void this.#listShared(io, id, command, money);
-    const outcome = this.#apply(command, batch.bodies.length, batch.appliedAtMs);
+    const outcome = this.#apply(command, batch.entryCount, batch.appliedAtMs);
     if (outcome.turn !== undefined && this.#isPutOff(io, id, command, outcome.turn, isLookedFor)) return;
     if (outcome.short !== undefined) {
       const retry = (): void => this.performAlone(io, id, command);
@@ -137,7 +135,7 @@ export class CommandRunner {
       void this.#claim(io, id, command as CommandOf<'record-usage'>, outcome.claims, money);
       return;
     }
-    if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(io, id, command, outcome, batch);
+    if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(id, command, outcome, batch);
     const { strangers, threads } = this.#options;
     strangers.hold(io, id, { command, outcome });
     threads.send(io, { type: 'locate', id });
@@ -187,44 +185,26 @@ export class CommandRunner {
 
   /** A command that had to wait, in a batch of its own. */
   performAlone(io: IoId, id: number, command: Command, isLookedFor = false): void {
-    const { audit, clock, governor, recorder, threads } = this.#options;
-    audit.catchUp();
-    const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
-    this.perform(io, id, command, batch, isLookedFor);
-    if (batch.replies.length > 0) recorder.record(io, batch);
-    threads.flush(io);
+    const { recorder } = this.#options;
+    const batch = recorder.begin(io);
+    this.perform(id, command, batch, isLookedFor);
+    recorder.finish(batch);
   }
 
-  #finish(io: IoId, id: number, command: Command, { reply, effects, undo }: Outcome, batch: Batch): void {
+  #finish(id: number, command: Command, { reply, effects, undo }: Outcome, batch: Batch): void {
     const { controlStreams, effectRunner, recorder } = this.#options;
-    const { bodies, signals, appliedAtMs } = batch;
-    const auditIndex = bodies.length;
-    const signalIndex = signals.length;
-    let durable = effectRunner.run(effects, appliedAtMs, batch);
+    const { io } = batch;
+    const mark = batch.mark();
+    let durable = effectRunner.run(effects, batch);
     if (command.type === 'record-usage' && command.claim === 'mine' && durable !== undefined)
       durable = this.#settled(command, durable);
     if (command.type === 'open-control' && reply.ok)
       controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
-    if (durable !== undefined) {
-      const alone: Batch = {
-        ...newBatch(appliedAtMs, batch.lastOpBefore),
-        bodies: bodies.splice(auditIndex),
-        replies: [{ type: 'command-reply', id, reply, auditIndex: 0 }],
-        commands: [command],
-        undos: undo === undefined ? [] : [undo],
-        signals: signals.splice(signalIndex),
-        reports: batch.reports,
-      };
-      batch.reports = undefined;
-      void recorder.recordWhenDurable(io, alone, durable);
-    } else if (bodies.length === auditIndex) {
-      if (command.type === 'check') recorder.countCheck(command, reply as Replies['check'], appliedAtMs);
-      recorder.answer(io, id, reply);
-    } else {
-      batch.replies.push({ type: 'command-reply', id, reply, auditIndex });
-      batch.commands.push(command);
-      if (undo !== undefined) batch.undos.push(undo);
-    }
+    const applied = { id, command, reply, undo };
+    if (durable !== undefined) return void recorder.recordWhenDurable(batch.detach(applied, mark), durable);
+    if (batch.add(applied, mark)) return;
+    if (command.type === 'check') recorder.countCheck(command, reply as Replies['check'], batch.appliedAtMs);
+    recorder.answer(io, id, reply);
   }
 
   /** Saved here first: a claim that is settled is counted nowhere else. */

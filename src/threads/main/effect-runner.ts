@@ -1,12 +1,11 @@
 import type { Approval } from '../../core/approvals/approval.ts';
-import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { AgentKey, OpId } from '../../core/base/ids.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { Stats } from '../../core/stats/stats.ts';
 import type { Signal } from '../../core/views.ts';
 import type { AgentStore, DecisionStore, SavedAt } from '../../ports/ports.ts';
 import type { Report, Webhooks } from '../../webhooks/hooks.ts';
-import type { Batch } from './batches.ts';
+import type { Batch } from './batch.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { SpendSaver } from './spend-saver.ts';
@@ -58,24 +57,23 @@ export class EffectRunner {
    * Returns a promise when the answer has to wait for a store. Events are published at once; a change that is rolled
    * back is published again.
    */
-  run(effects: readonly Effect[], nowMs: number, batch: Batch): Promise<SavedAt> | undefined {
-    const { bodies, signals } = batch;
+  run(effects: readonly Effect[], batch: Batch): Promise<SavedAt> | undefined {
+    const nowMs = batch.appliedAtMs;
     const { agents, events, onApproval, spend, states, stats, threads, webhooks } = this.#options;
     let durable: Promise<SavedAt> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
         case 'audit':
-          bodies.push(encodeDraft(effect.draft, nowMs));
-          if (effect.draft.actor === 'anonymous') batch.strangerBytes += bodies.at(-1)!.length;
+          batch.addEntry(effect.draft);
           if (effect.draft.eventType !== 'BudgetLimitExceeded') break;
           this.tally.budgetExceeded += 1;
           durable = reported(webhooks.reportExceeded(effect.draft), batch, durable);
           break;
         case 'signal':
-          if (this.#options.controls === undefined) signals.push(effect);
+          if (this.#options.controls === undefined) batch.addSignal(effect);
           else {
             const sequence = this.#options.controls.nextSequence(nowMs);
-            signals.push({ ...effect, sequence });
+            batch.addSignal({ ...effect, sequence });
             durable = both(durable, this.#options.controls.save(effect, sequence, nowMs));
           }
           break;
@@ -127,7 +125,7 @@ function reported(
   durable: Promise<SavedAt> | undefined,
 ): Promise<SavedAt> | undefined {
   if (report === undefined) return durable;
-  batch.reports = [...(batch.reports ?? []), report];
+  batch.addReport(report);
   return both(
     durable,
     report.saved.then(() => undefined),

@@ -4,20 +4,11 @@ import type { Stats } from '../../core/stats/stats.ts';
 import { type Clock, Refused, type SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import type { IoId } from '../protocol.ts';
-import {
-  AUDIT_UNAVAILABLE,
-  type AuditedReply,
-  type Batch,
-  beginningChecks,
-  newBatch,
-  refusalOf,
-  type SignalEffect,
-  settleReports,
-  unrecordedReply,
-} from './batches.ts';
+import { type AuditedReply, Batch, type SignalEffect } from './batch.ts';
 import type { ControlStreams } from './control-streams.ts';
 import type { EffectRunner } from './effect-runner.ts';
 import type { IoThreads } from './io-threads.ts';
+import { AUDIT_UNAVAILABLE, refusalOf, unrecordedReply } from './unrecorded.ts';
 
 export type RecorderOptions = {
   readonly governor: Governor;
@@ -44,18 +35,33 @@ export class Recorder {
     this.#options = options;
   }
 
+  /** Begins a batch of commands. */
+  begin(io: IoId): Batch {
+    const { audit, clock, governor } = this.#options;
+    // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the
+    // signal.
+    audit.catchUp();
+    return new Batch(io, clock.nowMs(), governor.ops.lastNumber);
+  }
+
+  /** Records the batch, and sends what waits for who asked. */
+  finish(batch: Batch): void {
+    if (batch.entryCount > 0) this.#record(batch);
+    this.#options.threads.flush(batch.io);
+  }
+
   /** Hands the batch to the audit log. Its answers leave once they are recorded: I/O threads hold theirs until then. */
-  record(io: IoId, batch: Batch): void {
-    const { bodies, replies, signals, strangerBytes } = batch;
+  #record(batch: Batch): void {
+    const { entries, io, replies, signals } = batch;
     const { audit, threads } = this.#options;
     const place = audit.append(
-      { bodies, strangerBytes, isAwaited: threads.isHere(io) || signals.length > 0 },
+      { ...entries, isAwaited: threads.isHere(io) || signals.length > 0 },
       {
         written: (firstId) => {
           this.#settle(batch);
           threads.release(io, firstId, replies);
         },
-        lost: () => this.#lose(io, batch),
+        lost: () => this.#lose(batch),
       },
     );
     if (place !== undefined) threads.hold(io, { type: 'held', ...place, replies });
@@ -65,28 +71,28 @@ export class Recorder {
    * For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which
    * cannot.
    */
-  async recordWhenDurable(io: IoId, batch: Batch, durable: Promise<SavedAt>): Promise<void> {
-    const isRegistration = batch.undos.length > 0;
+  async recordWhenDurable(batch: Batch, durable: Promise<SavedAt>): Promise<void> {
+    const isRegistration = batch.isUndoable;
     if (isRegistration) this.#saving.push(batch);
     try {
-      nameUnconfirmed(batch, await durable);
+      batch.nameUnconfirmed(await durable);
     } catch (error) {
       // What another gateway has written is in the way: that is no defect.
       if (!(error instanceof Refused)) this.#options.onError(error, 'writing to the embedded store');
-      settleReports(batch, false);
+      batch.settleReports(false);
       if (isRegistration && batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
-      return this.#answerAll(io, batch.replies, () => refusalOf(error));
+      return this.#answerAll(batch, () => refusalOf(error));
     }
     const { refusal } = batch;
     if (refusal !== undefined) {
-      settleReports(batch, false);
-      return this.#answerAll(io, batch.replies, () => refusal);
+      batch.settleReports(false);
+      return this.#answerAll(batch, () => refusal);
     }
     if (isRegistration) this.#saving.splice(this.#saving.indexOf(batch), 1);
-    if (batch.bodies.length > 0) return this.record(io, batch);
-    settleReports(batch, true);
-    this.#countChecks(batch, (reply) => reply);
-    this.#answerAll(io, batch.replies);
+    if (batch.entryCount > 0) return this.#record(batch);
+    batch.settleReports(true);
+    this.#countChecks(batch);
+    this.#answerAll(batch);
   }
 
   /** Answers what needs no record, at once. */
@@ -102,29 +108,24 @@ export class Recorder {
 
   /** Signals leave once their cause is recorded, or need not be. */
   #settle(batch: Batch): void {
-    this.#countChecks(batch, (reply) => reply);
-    settleReports(batch, true);
+    this.#countChecks(batch);
+    batch.settleReports(true);
     this.#signal(batch.signals);
   }
 
-  #lose(io: IoId, batch: Batch): void {
+  #lose(batch: Batch): void {
     if (this.#options.onAuditFailure === 'allow') {
       this.#settle(batch);
-      return this.#answerAll(io, batch.replies);
+      return this.#answerAll(batch);
     }
     this.#countChecks(batch, unrecordedReply);
-    settleReports(batch, false);
+    batch.settleReports(false);
     this.#rollBack(batch, AUDIT_UNAVAILABLE);
-    this.#answerAll(io, batch.replies, unrecordedReply);
+    this.#answerAll(batch, unrecordedReply);
   }
 
-  #countChecks(
-    { commands, replies, appliedAtMs }: Batch,
-    sent: (reply: AuditedReply['reply']) => AuditedReply['reply'],
-  ): void {
-    commands.forEach((command, at) => {
-      if (command.type === 'check') this.countCheck(command, sent(replies[at]!.reply) as Replies['check'], appliedAtMs);
-    });
+  #countChecks(batch: Batch, sent: Instead = asItIs): void {
+    batch.eachCheck((command, reply) => this.countCheck(command, sent(reply) as Replies['check'], batch.appliedAtMs));
   }
 
   #signal(signals: readonly SignalEffect[]): void {
@@ -155,30 +156,22 @@ export class Recorder {
     const { clock, effectRunner, governor, onError } = this.#options;
     effectRunner.withdraw(batch.signals);
     const nowMs = clock.nowMs();
-    for (const effect of governor.rollBack(batch.undos, beginningChecks(batch), batch.lastOpBefore, nowMs)) {
+    for (const effect of batch.rollBack(governor, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could
       // not take.
-      const undone = newBatch(nowMs, batch.lastOpBefore);
+      const undone = new Batch(batch.io, nowMs, governor.ops.lastNumber);
       effectRunner
-        .run([effect], nowMs, undone)
+        .run([effect], undone)
         ?.catch((error: unknown) => onError(error, 'rolling back what was not recorded'));
-      for (const report of undone.reports ?? []) report.settle(false); // it is as it was before
+      undone.dropReports(); // it is as it was before
     }
   }
 
-  /** Answers with the reply itself, or with what `instead` makes of it. */
-  #answerAll(
-    io: IoId,
-    replies: readonly AuditedReply[],
-    instead = (reply: AuditedReply['reply']): AuditedReply['reply'] => reply,
-  ): void {
+  #answerAll({ io, replies }: Batch, instead: Instead = asItIs): void {
     for (const { id, reply } of replies) this.answer(io, id, instead(reply));
   }
 }
 
-/** The answers say which gateways do not act by them yet. */
-function nameUnconfirmed({ replies }: Batch, unconfirmed: SavedAt): void {
-  if (unconfirmed === undefined || unconfirmed.length === 0) return;
-  for (const [at, each] of replies.entries())
-    replies[at] = { ...each, reply: Object.assign({ unconfirmed }, each.reply) };
-}
+/** What is answered in place of a reply. */
+type Instead = (reply: AuditedReply['reply']) => AuditedReply['reply'];
+const asItIs: Instead = (reply) => reply;

@@ -1,31 +1,27 @@
 import { assertNever } from '../../core/base/result.ts';
 import type { Command } from '../../core/commands.ts';
 import type { Governor } from '../../core/governor.ts';
-import type { Clock } from '../../ports/ports.ts';
 import type { UseCases } from '../../use-cases/use-cases.ts';
-import type { AuditLink } from '../audit/audit-link.ts';
 import type { IoId, IoToMain } from '../protocol.ts';
-import { newBatch, refusalOf } from './batches.ts';
 import type { CommandRunner } from './command-runner.ts';
 import type { ControlStreams } from './control-streams.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import type { ServingGate } from './serving-gate.ts';
+import { refusalOf } from './unrecorded.ts';
 
 /** Takes commands that are decided elsewhere, or later. False: it is decided here, now. */
 export type Diversion = { divert(io: IoId, id: number, command: Command): boolean };
 
 export type SwitchboardOptions = {
   readonly governor: Governor;
-  readonly audit: AuditLink;
   readonly threads: IoThreads;
   readonly events: EventBoard;
   readonly controlStreams: ControlStreams;
   readonly recorder: Recorder;
   readonly commands: CommandRunner;
   readonly useCases: UseCases;
-  readonly clock: Clock;
   /** Of a gateway in a cluster: tokens that are unknown here are looked for, and operations live where they began. */
   readonly diversion?: Diversion | undefined;
   /** Of a gateway in a cluster: what comes while it catches up waits a moment. */
@@ -62,20 +58,16 @@ export class Switchboard {
   }
 
   #receiveNow(io: IoId, messages: readonly IoToMain[]): void {
-    const { audit, clock, commands, diversion, governor, recorder, threads } = this.#options;
-    // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the
-    // signal.
-    audit.catchUp();
-    const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
+    const { commands, diversion, recorder } = this.#options;
+    const batch = recorder.begin(io);
     for (const message of messages) {
       if (message.type === 'command') {
         if (diversion?.divert(io, message.id, message.command)) continue;
-        commands.perform(io, message.id, message.command, batch);
-      } else if (message.type === 'located') commands.performLocated(io, message.id, message.network, batch);
+        commands.perform(message.id, message.command, batch);
+      } else if (message.type === 'located') commands.performLocated(message.id, message.network, batch);
       else this.#receiveOther(io, message);
     }
-    if (batch.replies.length > 0) recorder.record(io, batch);
-    threads.flush(io);
+    recorder.finish(batch);
   }
 
   #receiveOther(io: IoId, message: Exclude<IoToMain, { type: 'command' | 'located' }>): void {

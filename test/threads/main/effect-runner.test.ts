@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Effect } from '../../../src/core/effects.ts';
-import { newBatch } from '../../../src/threads/main/batches.ts';
+import { Batch } from '../../../src/threads/main/batch.ts';
 import { type ControlSharing, EffectRunner } from '../../../src/threads/main/effect-runner.ts';
 
 const SAVED = { kind: 'state-saved', table: 'approvals', id: 'a-1', row: {} } as const;
@@ -13,7 +13,7 @@ async function unconfirmedBy(notActing: { readonly states: string[] | undefined;
     controls: { nextSequence: () => 1, save: async () => notActing.controls, forget: () => {} } as ControlSharing,
     events: { publishEffect: () => {} },
   } as unknown as ConstructorParameters<typeof EffectRunner>[0]);
-  return runner.run([SAVED, SIGNAL], 0, newBatch(0, 0));
+  return runner.run([SAVED, SIGNAL], new Batch(0, 0, 0));
 }
 
 describe('effect runner', () => {

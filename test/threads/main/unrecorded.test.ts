@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { fail } from '../../../src/core/base/result.ts';
 import type { CommandType, Replies } from '../../../src/core/commands.ts';
-import { unrecordedCommand, unrecordedReply } from '../../../src/threads/main/batches.ts';
+import { unrecordedCommand, unrecordedReply } from '../../../src/threads/main/unrecorded.ts';
 
 const DENIED = {
   ok: true,
