@@ -3,13 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, messageOf } from '../core/base/text.ts';
+import { FROM_UPSTREAM } from './json-bounds.ts';
 import { errorOf, RPC_CODE } from './json-rpc.ts';
 import { MessageWriter, noiseAnswer, readMessages } from './stdio.ts';
 import { type Link, LinkError, type LinkEvents } from './upstream.ts';
 
 export type ChildOptions = {
   readonly command: readonly string[];
-  /** Added to the environment of this process, of which no `SVC_*` is passed on. */
+  /** All of its environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Resolves when the agent has read enough for more; undefined when it has. */
   readonly ready: () => Promise<void> | undefined;
@@ -19,18 +20,33 @@ export type ChildOptions = {
 /** How long a server may take to end by itself, and then after each signal. */
 const GRACE_MS = 2_000;
 
-/** What identifies a gateway, and vouches for an agent there, is nothing that a server needs. */
-const childEnv = (
-  env: NodeJS.ProcessEnv,
-  added: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> => ({
-  ...Object.fromEntries(
-    Object.entries(env).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && !/^SVC_/i.test(entry[0]),
-    ),
-  ),
-  ...added,
-});
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment of a guard, which its client gives to one server. What identifies a gateway, and vouches for an agent
+ * there, is nothing that a server needs.
+ */
+export const wholeEnvironment = (env: Environment): Readonly<Record<string, string>> =>
+  entriesOf(env, (name) => !/^SVC_/i.test(name));
+
+/** What programs need to run at all. None of it is a secret. */
+const BASIC = /^(PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|SHELL|USER|LOGNAME|TERM)$/;
+const BASIC_ON_WINDOWS =
+  /^(PATH|PATHEXT|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|TEMP|TMP|TZ|USERNAME|USERPROFILE|HOMEDRIVE|HOMEPATH|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES(\(X86\))?|NUMBER_OF_PROCESSORS|PROCESSOR_ARCHITECTURE|OS)$/i;
+
+/** What a server of a proxy gets of the environment, which holds the secrets of all the others. */
+export const basicEnvironment = (
+  env: Environment,
+  platform: NodeJS.Platform = process.platform,
+): Readonly<Record<string, string>> => {
+  const basic = platform === 'win32' ? BASIC_ON_WINDOWS : BASIC;
+  return entriesOf(env, (name) => basic.test(name));
+};
+
+const entriesOf = (env: Environment, isKept: (name: string) => boolean): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && isKept(entry[0])),
+  );
 
 export const nameOfCommand = (command: readonly string[]): string =>
   basename(command[0] ?? '')
@@ -42,7 +58,7 @@ export const nameOfCommand = (command: readonly string[]): string =>
 export function openChild({ command, env, ready, log }: ChildOptions, events: LinkEvents): Link {
   const [file = '', ...args] = command;
   const child = spawn(file, args, {
-    env: childEnv(process.env, env),
+    env,
     stdio: ['pipe', 'pipe', 'inherit'],
     windowsHide: true,
   });
@@ -71,6 +87,7 @@ export function openChild({ command, env, ready, log }: ChildOptions, events: Li
       if (answered !== undefined)
         events.onMessage(errorOf(answered, RPC_CODE.internal, `the MCP server ${name} answered with ${problem}`));
     },
+    bounds: FROM_UPSTREAM,
     ready,
   }).catch((error: unknown) => log(`${name} cannot be read: ${messageOf(error)}`));
   return {

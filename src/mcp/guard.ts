@@ -1,9 +1,10 @@
 /** `svc mcp guard`: stands between a client and one MCP server, both on pipes. Standard output is the client's. */
 import { messageOf } from '../core/base/text.ts';
-import { nameOfCommand, openChild } from './child.ts';
+import { nameOfCommand, openChild, wholeEnvironment } from './child.ts';
 import type { GatewayAddress } from './environment.ts';
 import { Gateway } from './gateway.ts';
 import { type Credential, GatewayCalls } from './gateway-calls.ts';
+import { FROM_CLIENT } from './json-bounds.ts';
 import { PinStore } from './pin-store.ts';
 import { Session } from './session.ts';
 import { Signals } from './signals.ts';
@@ -46,10 +47,11 @@ export async function guard({ address, credential, server, command, pinsPath }: 
     servers: [
       {
         name: server ?? nameOfCommand(command),
-        open: (events) => openChild({ command, env: {}, ready: agent.drained, log }, events),
+        open: (events) => openChild({ command, env: wholeEnvironment(process.env), ready: agent.drained, log }, events),
       },
     ],
     isPrefixed: false,
+    tellsWithheld: true,
     // A client that has gone is noticed by the end of its input.
     toAgent: (message) => void agent.send(message).catch(() => {}),
     onServerClosed: (name, why) => {
@@ -65,6 +67,7 @@ export async function guard({ address, credential, server, command, pinsPath }: 
       void agent.send(noiseAnswer(noise)).catch(() => {});
       if (noise.method !== undefined) session.noteRefused(noise.method, undefined, noise.problem);
     },
+    bounds: FROM_CLIENT,
     ready: () => undefined,
   })
     .catch((error: unknown) => {

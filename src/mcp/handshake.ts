@@ -1,26 +1,23 @@
 /** The first request of a session: what the servers can do, as one. */
 import { isMapping } from '../core/base/mapping.ts';
 import { within } from '../system/clock.ts';
+import { withoutTasks } from './capabilities.ts';
+import type { Instructions } from './instructions.ts';
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import type { Upstream } from './upstream.ts';
 
 const TIMEOUT_MS = 60_000;
 
-/** Results of tasks come by other ways than those that are checked, so nobody is notified of them. */
-function withoutTasks(capabilities: unknown): Fields {
-  if (!isMapping(capabilities)) return {};
-  const { tasks: _, extensions, ...rest } = capabilities;
-  if (!isMapping(extensions)) return rest;
-  const { 'io.modelcontextprotocol/tasks': __, ...others } = extensions;
-  return { ...rest, extensions: others };
-}
-
-export type HandshakeOptions = { readonly isPrefixed: boolean; readonly log: (line: string) => void };
+export type HandshakeOptions = {
+  readonly isPrefixed: boolean;
+  readonly instructions: Instructions;
+  readonly log: (line: string) => void;
+};
 
 export async function initialized(
   request: Request,
   upstreams: readonly Upstream[],
-  { isPrefixed, log }: HandshakeOptions,
+  { isPrefixed, instructions, log }: HandshakeOptions,
 ): Promise<Answer> {
   const params: Fields = { ...request.params, capabilities: withoutTasks(request.params?.capabilities) };
   const answers = await Promise.all(upstreams.map((upstream) => initializedOne(upstream, params)));
@@ -29,8 +26,10 @@ export async function initialized(
     if (answer.result === undefined) log(`${upstream.name} is left out: ${answer.error?.message ?? 'no answer'}`);
   const [first] = able;
   if (first === undefined) return answers[0]?.answer ?? errorOf(request.id, RPC_CODE.internal, 'there is no server');
-  const own = first.answer.result as Fields;
-  if (!isPrefixed) return resultOf(request.id, { ...own, capabilities: withoutTasks(own.capabilities) });
+  const described = await Promise.all(
+    able.map(({ upstream, answer }) => instructions.described(upstream.name, answer.result as Fields)),
+  );
+  if (!isPrefixed) return resultOf(request.id, { capabilities: {}, ...described[0] });
   return resultOf(request.id, {
     // What all of them understand is what the oldest does.
     protocolVersion: able
@@ -40,8 +39,8 @@ export async function initialized(
     capabilities: able.reduce<Fields>((all, { upstream }) => united(all, upstream.capabilities), {}),
     serverInfo: { name: 'svc-mcp-proxy', version: '1' },
     instructions: able
-      .flatMap(({ upstream, answer: { result } }) =>
-        typeof result?.instructions === 'string' ? [`${upstream.name}: ${result.instructions}`] : [],
+      .flatMap(({ upstream }, n) =>
+        typeof described[n]?.instructions === 'string' ? [`${upstream.name}: ${described[n].instructions}`] : [],
       )
       .join('\n\n'),
   });

@@ -5,6 +5,7 @@
 import { isMapping } from '../core/base/mapping.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE } from './json-rpc.ts';
+import { metaOf, unknownTo } from './passing.ts';
 import { askedBy, type Subject, subjectOf } from './subjects.ts';
 
 export const LISTEN = 'subscriptions/listen';
@@ -21,13 +22,15 @@ export async function listened(
   { gateway, traceId, server }: Listener,
 ): Promise<{ readonly params: Fields } | Answer> {
   const { id, params = {} } = request;
-  const { _meta: meta, notifications } = params;
+  const { notifications } = params;
   if (!isMapping(notifications)) return errorOf(id, RPC_CODE.invalidParams, 'params.notifications must be an object');
   const subjects = subjectsOf(notifications, server);
   if (typeof subjects === 'string') return errorOf(id, RPC_CODE.invalidParams, subjects);
   const lists = Object.fromEntries(
     LISTS_CHANGED.filter((kind) => notifications[kind] === true).map((kind) => [kind, true]),
   );
+  const unknown = subjects.size === 0 ? await unknownTo(gateway) : undefined;
+  if (unknown !== undefined) return { ...unknown, id };
   const rehearsed = subjects.size === 0 ? { verdicts: [] } : await gateway.rehearse([...subjects.values()], traceId);
   if ('failure' in rehearsed) return errorOf(id, RPC_CODE.denied, `Denied: ${rehearsed.failure}`);
   const { verdicts } = rehearsed;
@@ -35,7 +38,7 @@ export async function listened(
   if (subjects.size > 0 && readable.length === 0 && Object.keys(lists).length === 0)
     return errorOf(id, RPC_CODE.denied, `Denied: ${verdicts[0]?.reason ?? 'the gateway did not answer'}`);
   const asked = { ...lists, ...(readable.length > 0 && { resourceSubscriptions: readable }) };
-  return { params: { ...(meta === undefined ? {} : { _meta: meta }), notifications: asked } };
+  return { params: { ...metaOf(params), notifications: asked } };
 }
 
 /** By address. */

@@ -1,6 +1,6 @@
 /** What a server offers, less what may not be used: by policy, and by the pins of tools. */
 import { isMapping } from '../core/base/mapping.ts';
-import { type Gateway, isUnruled, mayBeAllowed } from './gateway.ts';
+import { type Gateway, isUnruled, mayBeAllowed, type Verdict } from './gateway.ts';
 import { type Answer, errorOf, type Fields, RPC_CODE } from './json-rpc.ts';
 import type { PinStore } from './pin-store.ts';
 import { type Asked, subjectOf } from './subjects.ts';
@@ -47,6 +47,8 @@ export type ListsOptions = {
   readonly pins: PinStore;
   readonly traceId: string;
   readonly log: (line: string) => void;
+  /** Logs what is left out, and why, whenever that changes. */
+  readonly tellsWithheld: boolean;
 };
 
 /** The items of a page or of a whole list, or why there are none. */
@@ -57,6 +59,8 @@ export class Lists {
   /** By server: what is being asked for at the moment. */
   readonly #asking = new Map<Upstream, Promise<Changed>>();
   readonly #warned = new Set<string>();
+  /** By list. */
+  readonly #told = new Map<string, string>();
 
   constructor(options: ListsOptions) {
     this.#options = options;
@@ -66,7 +70,7 @@ export class Lists {
   async page(upstream: Upstream, row: ListRow, params: Fields | undefined): Promise<Answer> {
     const answer = await upstream.request(row.method, params).answer;
     if (answer.result === undefined) return answer;
-    const kept = await this.#kept(upstream, row, itemsIn(answer.result, row));
+    const kept = await this.#kept(upstream, row, itemsIn(answer.result, row), params?.cursor);
     if ('failure' in kept) return { ...kept.failure, id: answer.id };
     return { ...answer, result: { ...answer.result, ...freshness(answer.result), [row.member]: kept.items } };
   }
@@ -109,7 +113,7 @@ export class Lists {
     return changed;
   }
 
-  async #kept(upstream: Upstream, row: ListRow, items: readonly Fields[]): Promise<Items> {
+  async #kept(upstream: Upstream, row: ListRow, items: readonly Fields[], cursor?: unknown): Promise<Items> {
     const { gateway, traceId } = this.#options;
     const named = items.filter((item) => typeof item[row.key] === 'string');
     let changed: ReadonlySet<string> = new Set();
@@ -125,17 +129,54 @@ export class Lists {
       subjectOf(upstream.name, { kind: row.kind, name: item[row.key] as string, args: {} }),
     );
     const rehearsed = await gateway.rehearse(subjects, traceId);
-    if ('failure' in rehearsed) return failing(`nothing can be listed: ${rehearsed.failure}`);
+    const about = `${upstream.name} ${row.method} ${String(cursor ?? '')}`.trimEnd();
+    if ('failure' in rehearsed) {
+      if (this.#options.tellsWithheld)
+        this.#tell(about, `nothing of ${row.method} can be listed: ${rehearsed.failure}`);
+      return failing(`nothing can be listed: ${rehearsed.failure}`);
+    }
     const isTemplate = row.key === 'uriTemplate';
+    // Policies speak of resources, not of templates: what is read is checked when it is.
+    const may = (verdict: Verdict | undefined): boolean =>
+      verdict !== undefined && (mayBeAllowed(verdict) || (isTemplate && isUnruled(verdict)));
+    const { verdicts } = rehearsed;
+    if (this.#options.tellsWithheld) {
+      const withheld = named.flatMap((item, n): Withheld[] =>
+        may(verdicts[n]) ? [] : [{ name: item[row.key] as string, reason: verdicts[n]?.reason ?? '' }],
+      );
+      this.#tell(about, withheldText(upstream, row, named, withheld));
+    }
     return {
-      items: named.filter((item, n) => {
-        const verdict = rehearsed.verdicts[n];
-        if (verdict === undefined || changed.has(item[row.key] as string)) return false;
-        // Policies speak of resources, not of templates: what is read is checked when it is.
-        return mayBeAllowed(verdict) || (isTemplate && isUnruled(verdict));
-      }),
+      items: named.filter((item, n) => !changed.has(item[row.key] as string) && may(verdicts[n])),
     };
   }
+
+  /** Not with every list, but whenever it says something else. */
+  #tell(about: string, text: string): void {
+    const before = this.#told.get(about);
+    if (before === text || (before === undefined && text === '')) return;
+    this.#told.set(about, text);
+    this.#options.log(text === '' ? `${about}: nothing is withheld by policy any more` : text);
+  }
+}
+
+type Withheld = { readonly name: string; readonly reason: string };
+const MAX_NAMED = 5;
+const MAX_LENGTH = 300;
+/** The server chose the name; on a terminal it must not do more than to be read. */
+const legible = (text: string): string => text.replace(/\p{Cc}/gu, '?').slice(0, MAX_LENGTH);
+
+/** What a person needs to know who wonders where the tools are. Empty where nothing is withheld. */
+function withheldText(
+  { name: server }: Upstream,
+  { member }: ListRow,
+  listed: readonly Fields[],
+  withheld: readonly Withheld[],
+): string {
+  if (withheld.length === 0) return '';
+  const named = withheld.slice(0, MAX_NAMED).map(({ name, reason }) => legible(`${name} (${reason})`));
+  const more = withheld.length - named.length;
+  return `${withheld.length} of ${listed.length} ${member} of ${server} are withheld by policy: ${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
 }
 
 export type Changed = { readonly tools: ReadonlySet<string> } | { readonly failure: string };

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { replaceFile } from '../system/files.ts';
 import type { Fields } from './json-rpc.ts';
-import { type Compared, compare, isSame, type Pins, pinsIn, pinsText } from './pins.ts';
+import { type Compared, compare, INSTRUCTIONS, isSame, type Pins, pinsIn, pinsText } from './pins.ts';
 
 const LOCK_RETRY_MS = 10;
 const LOCK_PATIENCE_MS = 5_000;
@@ -46,7 +46,23 @@ export class PinStore {
     if (last !== undefined && last.pins === this.pins && isSame(last.tools, tools)) return last.changed;
     const compared = compare(this.pins, server, tools, new Date());
     this.#compared.set(server, { tools, ...compared });
-    if (compared.pins === this.#pins) return compared.changed;
+    return compared.pins === this.#pins ? compared.changed : this.#pin(server, tools);
+  }
+
+  /**
+   * Whether a server's instructions are those that it gave first; those are pinned before this resolves. Without any,
+   * nothing can be withheld, and later ones are a change.
+   */
+  async hasInstructions(server: string, text: string): Promise<boolean> {
+    const { pins } = this;
+    if (text === '' && pins.get(server)?.has(INSTRUCTIONS)) return true;
+    const items = [{ name: INSTRUCTIONS, description: text }];
+    const compared = compare(pins, server, items, new Date());
+    const changed = compared.pins === pins ? compared.changed : await this.#pin(server, items);
+    return changed.size === 0;
+  }
+
+  async #pin(server: string, tools: readonly Fields[]): Promise<ReadonlySet<string>> {
     let changed: ReadonlySet<string> = new Set();
     await this.change((pins) => {
       const again = compare(pins, server, tools, new Date());

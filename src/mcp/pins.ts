@@ -43,6 +43,9 @@ export function isSame(one: unknown, other: unknown): boolean {
   );
 }
 
+/** Under this name a server's instructions are pinned: a tool has no such name, or both are withheld. */
+export const INSTRUCTIONS = '@instructions';
+
 export type Compared = {
   /** The tools whose definition is not the pinned one. */
   readonly changed: ReadonlySet<string>;

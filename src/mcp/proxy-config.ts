@@ -21,13 +21,24 @@ export type ProxyConfig = {
   /** The audience that access tokens must name. */
   readonly audience: string;
   readonly authorizationServers: readonly string[];
+  /** How many servers with a command run at once. */
+  readonly limits: { readonly processes?: number; readonly processesOfCredential?: number };
   readonly upstreams: readonly UpstreamSetting[];
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_LISTEN = '127.0.0.1:8090';
-const MEMBERS = ['listen', 'public_url', 'origins', 'audience', 'authorization_servers', 'upstreams'];
+const MEMBERS = [
+  'listen',
+  'public_url',
+  'origins',
+  'audience',
+  'authorization_servers',
+  'max_processes',
+  'max_processes_per_credential',
+  'upstreams',
+];
 
 export async function readProxyConfig(path: string, env: Environment): Promise<ProxyConfig> {
   let text: string;
@@ -66,6 +77,10 @@ export function proxyConfigIn(text: string, path: string, env: Environment): Pro
     origins: textsIn(read.origins, 'origins', wrong),
     audience: typeof read.audience === 'string' ? read.audience : 'svc-gateway',
     authorizationServers: textsIn(read.authorization_servers, 'authorization_servers', wrong),
+    limits: {
+      ...countIn(read, 'max_processes', 'processes', wrong),
+      ...countIn(read, 'max_processes_per_credential', 'processesOfCredential', wrong),
+    },
     upstreams: settings,
   };
 }
@@ -108,6 +123,18 @@ function pairsIn(value: unknown, at: string, env: Environment, wrong: Wrong): Re
       ];
     }),
   );
+}
+
+function countIn<N extends string>(
+  read: Fields,
+  member: string,
+  name: N,
+  wrong: Wrong,
+): { readonly [_ in N]?: number } {
+  const count = read[member];
+  if (count === undefined) return {};
+  if (!Number.isSafeInteger(count) || Number(count) < 1) return wrong(`${member} must be a whole number from 1 on`);
+  return { [name]: Number(count) } as { readonly [_ in N]?: number };
 }
 
 function textsIn(value: unknown, at: string, wrong: Wrong): readonly string[] {

@@ -2,6 +2,7 @@
  * Servers are asked for their tools before every call, and nearly always answer with the same long line. One that is
  * the last but for its id is not read again.
  */
+import { type Bounds, isWithin } from './json-bounds.ts';
 import { type Answer, type Message, messageIn } from './json-rpc.ts';
 
 /** Shorter lines are read as fast as they are compared; longer ones are not kept. */
@@ -17,7 +18,10 @@ const EDGE_BYTES = 64;
 type Split = { readonly id: number; readonly isHead: boolean; readonly rest: Buffer };
 
 function split(line: Buffer): Split | undefined {
-  if (line.length < MIN_BYTES || line.length > MAX_BYTES) return undefined;
+  return line.length < MIN_BYTES || line.length > MAX_BYTES ? undefined : splitAtId(line);
+}
+
+function splitAtId(line: Buffer): Split | undefined {
   const head = HEAD.exec(line.toString('latin1', 0, EDGE_BYTES));
   if (head !== null) return { id: Number(head[1]), isHead: true, rest: line.subarray(head[0].length) };
   const tail = TAIL.exec(line.toString('latin1', line.length - EDGE_BYTES));
@@ -25,15 +29,27 @@ function split(line: Buffer): Split | undefined {
   return { id: Number(tail[1]), isHead: false, rest: line.subarray(0, line.length - tail[0].length) };
 }
 
+/** The id of a message that is not read, where its beginning or its end tells it. */
+export const edgeIdOf = (line: Buffer): number | undefined => splitAtId(line)?.id;
+
 export class MessageReader {
+  readonly #bounds: Bounds;
   #last: (Split & { readonly answer: Answer }) | undefined;
 
-  /** Throws what `JSON.parse` throws. `value` is what the line holds when that is no message. */
-  read(line: Buffer): { readonly message: Message } | { readonly value: unknown } {
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  /**
+   * Throws what `JSON.parse` throws. `value` is what the line holds when that is no message. A line beyond the bounds
+   * is not parsed.
+   */
+  read(line: Buffer): { readonly message: Message } | { readonly value: unknown } | { readonly isBeyond: true } {
     const parts = split(line);
     const last = this.#last;
     if (parts !== undefined && last?.isHead === parts.isHead && last.rest.equals(parts.rest))
       return { message: { ...last.answer, id: parts.id } };
+    if (!isWithin(this.#bounds, line)) return { isBeyond: true };
     const value: unknown = JSON.parse(line.toString('utf8'));
     const message = messageIn(value);
     if (message === undefined) return { value };

@@ -2,6 +2,7 @@
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import { LISTEN } from './listening.ts';
 import { LISTS, type ListRow, type Lists } from './lists.ts';
+import { PASSED } from './passing.ts';
 import { type Asked, prefixed, unprefixed } from './subjects.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -14,11 +15,8 @@ export type Routing = {
   passing(request: Request): readonly Upstream[] | undefined;
 };
 
-/**
- * They neither act nor read: the level of logs, what newer clients ask in the place of `initialize`, and what they
- * listen to, which `listening.ts` checks.
- */
-const PASSING: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/unsubscribe', 'server/discover', LISTEN]);
+/** They neither act nor read; `passing.ts` and `listening.ts` say with what they are passed on. */
+const PASSING: ReadonlySet<string> = new Set([...PASSED, LISTEN]);
 
 export function routingOf(
   upstreams: readonly Upstream[],

@@ -7,6 +7,7 @@ import { Control } from './control.ts';
 import type { Gateway } from './gateway.ts';
 import { governed } from './governed-call.ts';
 import { initialized } from './handshake.ts';
+import { Instructions } from './instructions.ts';
 import {
   type Answer,
   errorOf,
@@ -24,6 +25,7 @@ import {
 } from './json-rpc.ts';
 import { LISTEN, listened } from './listening.ts';
 import { LISTS, Lists } from './lists.ts';
+import { passed } from './passing.ts';
 import type { PinStore } from './pin-store.ts';
 import { Refusals } from './refusals.ts';
 import { type Route, type Routing, routingOf } from './routing.ts';
@@ -57,6 +59,8 @@ export type SessionOptions = {
   readonly servers: readonly UpstreamRow[];
   /** With the names of several servers in those of their tools. */
   readonly isPrefixed: boolean;
+  /** Writes to the log what lists leave out, and why: for a person who sees the log of one session. */
+  readonly tellsWithheld: boolean;
   /** `related`: the request of the agent that the message is about. */
   readonly toAgent: (message: Message, related?: Id) => void;
   /** A server has gone, and what was asked of it is answered. */
@@ -88,6 +92,7 @@ export class Session {
   readonly #lists: Lists;
   readonly #completions: Completions;
   readonly #refusals: Refusals;
+  readonly #instructions: Instructions;
   readonly #routing: Routing;
   readonly #running = new Map<Id, Running>();
   /** What servers, or the session itself, have asked the agent's client. */
@@ -101,7 +106,9 @@ export class Session {
   constructor(options: SessionOptions) {
     this.#options = options;
     const { gateway, pins, log } = options;
-    this.#lists = new Lists({ gateway, pins, log, traceId: this.traceId });
+    const { tellsWithheld } = options;
+    this.#lists = new Lists({ gateway, pins, log, tellsWithheld, traceId: this.traceId });
+    this.#instructions = new Instructions(pins, log);
     this.#completions = new Completions(gateway, log);
     this.#refusals = new Refusals({ record: (refused, reason) => gateway.record(refused, reason), log });
     this.#upstreams = options.servers.map(
@@ -192,7 +199,11 @@ export class Session {
     if (method === 'ping') return resultOf(id, {});
     if (method === 'initialize') {
       this.#canElicit = isMapping(params?.capabilities) && isMapping(params.capabilities.elicitation);
-      return initialized(request, this.#upstreams, this.#options);
+      return initialized(request, this.#upstreams, {
+        isPrefixed: this.#options.isPrefixed,
+        instructions: this.#instructions,
+        log: this.#options.log,
+      });
     }
     if (Object.hasOwn(LISTS, method)) return this.#unlessEnded(control, this.#routing.list(request));
     const asked = askedBy(request);
@@ -208,15 +219,29 @@ export class Session {
         RPC_CODE.methodNotFound,
         `${method} is not passed on by svc mcp, because it cannot be checked`,
       );
-    const [only] = passing;
-    if (method !== LISTEN || only === undefined) return this.#pass(running, passing, params);
-    const { gateway } = this.#options;
-    const may = await this.#unlessEnded(
-      control,
-      listened(request, { gateway, traceId: this.traceId, server: only.name }),
-    );
-    if (may !== undefined && 'params' in may) return this.#pass(running, passing, may.params);
+    return method === LISTEN ? this.#listen(running, passing) : this.#passKnown(running, passing);
+  }
+
+  async #listen(running: Running, [upstream]: readonly Upstream[]): Promise<Answer | undefined> {
+    const { request, control } = running;
+    const listener = { gateway: this.#options.gateway, traceId: this.traceId, server: upstream?.name ?? '' };
+    const may = await this.#unlessEnded(control, listened(request, listener));
+    if (may !== undefined && 'params' in may) return this.#pass(running, upstream ? [upstream] : [], may.params);
     return may?.error?.code === RPC_CODE.invalidParams ? this.#refused(request, may.error.message) : may;
+  }
+
+  async #passKnown(running: Running, upstreams: readonly Upstream[]): Promise<Answer | undefined> {
+    const { request, control } = running;
+    const servers = upstreams.map(({ name }) => name);
+    const passer = { gateway: this.#options.gateway, traceId: this.traceId, servers };
+    const may = await this.#unlessEnded(control, passed(request, passer));
+    if (may === undefined || !('servers' in may)) return may;
+    const asked = upstreams.filter(({ name }) => may.servers.includes(name));
+    const answer = await this.#pass(running, asked, may.params);
+    const [only] = upstreams;
+    return request.method === 'server/discover' && only !== undefined && answer?.result !== undefined
+      ? { ...answer, result: await this.#instructions.described(only.name, answer.result) }
+      : answer;
   }
 
   #refused({ id, method, params }: Request, reason: string): Answer {
@@ -234,7 +259,7 @@ export class Session {
     this.#refusals.report({ action, resource: split === undefined ? name : `${split.server}/${split.name}` }, reason);
   }
 
-  /** Requests that change nothing and reveal nothing: they go to their servers without an operation. */
+  /** Requests go to their servers without an operation. */
   async #pass(
     running: Running,
     upstreams: readonly Upstream[],
@@ -323,7 +348,8 @@ export class Session {
       for (const { upstream, token } of this.#asked.values())
         if (token !== undefined && token === params?.progressToken) upstream?.notify(notificationOf(method, params));
     } else if (FROM_AGENT.has(method)) {
-      for (const upstream of this.#upstreams) upstream.notify(notificationOf(method, params));
+      // They say nothing but their names; what else is in them is not checked.
+      for (const upstream of this.#upstreams) upstream.notify(notificationOf(method));
     }
   }
 

@@ -1,8 +1,9 @@
 /** Messages on pipes: one JSON text a line, read at the pace at which the other side takes them. */
 import type { Readable, Writable } from 'node:stream';
 import { isMapping } from '../core/base/mapping.ts';
+import type { Bounds } from './json-bounds.ts';
 import { type Id, isId, type Message, RPC_CODE } from './json-rpc.ts';
-import { MessageReader } from './repeated-answer.ts';
+import { edgeIdOf, MessageReader } from './repeated-answer.ts';
 
 /** A longer line is no message: whoever sends it would fill the memory. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -20,6 +21,8 @@ export type Noise = {
 export type LineEvents = {
   readonly onMessage: (message: Message) => void;
   readonly onNoise: (noise: Noise) => void;
+  /** A line beyond them is noise. */
+  readonly bounds: Bounds;
   /** Resolves when more may be read; undefined when it may be at once. */
   readonly ready: () => Promise<void> | undefined;
 };
@@ -47,13 +50,14 @@ export function readMessages(from: Readable, events: LineEvents): Promise<void> 
 
 class Lines {
   readonly #events: LineEvents;
-  readonly #reader = new MessageReader();
+  readonly #reader: MessageReader;
   #begun: Buffer[] = [];
   #size = 0;
   #isSkipping = false;
 
   constructor(events: LineEvents) {
     this.#events = events;
+    this.#reader = new MessageReader(events.bounds);
   }
 
   push(piece: Buffer): void {
@@ -85,7 +89,8 @@ class Lines {
     } catch {
       return onNoise({ problem: 'a line that is not JSON', code: RPC_CODE.parse });
     }
-    if ('message' in read) onMessage(read.message);
+    if ('isBeyond' in read) onNoise(excessIn(line));
+    else if ('message' in read) onMessage(read.message);
     else onNoise(noiseIn(read.value));
   }
 }
@@ -99,6 +104,18 @@ function noiseIn(value: unknown): Noise {
   const { id, method } = value;
   if (method === undefined) return { ...noise, answered: id };
   return { ...noise, request: id, ...(typeof method === 'string' && { method }) };
+}
+
+/** Longer than what stands before the parameters of a request. */
+const HEAD_BYTES = 256;
+
+/** Nobody waits for an answer that is not read, and whoever asked is answered. */
+function excessIn(line: Buffer): Noise {
+  const noise = { problem: 'a line with too many values, or nested too deep', code: RPC_CODE.invalidRequest };
+  const id = edgeIdOf(line);
+  if (id === undefined) return noise;
+  const method = /"method":"([\w/.-]+)"/.exec(line.toString('latin1', 0, HEAD_BYTES))?.[1];
+  return method === undefined ? { ...noise, answered: id } : { ...noise, request: id, method };
 }
 
 /** To whoever sent it. */

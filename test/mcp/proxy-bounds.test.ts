@@ -75,6 +75,17 @@ describe('svc mcp proxy', () => {
       expect(await read(new Bodies(), requests)).toEqual([tooLarge, tooLarge]);
     });
 
+    test('with no more values, and no deeper, than a call can have', async () => {
+      const refused = { status: 413, problem: 'the body has more than 24000 values, or they are nested too deep' };
+      const declared = (body: string) => `content-length: ${body.length}\r\n\r\n${body}`;
+      const flat = `[${'1,'.repeat(24_001)}1]`;
+      const deep = `${'['.repeat(201)}${']'.repeat(201)}`;
+      const text = JSON.stringify({ a: '[,'.repeat(25_000) });
+      const bodies = new Bodies();
+      for (const body of [flat, deep]) expect(await read(bodies, [declared(body)])).toEqual([refused]);
+      expect(await read(bodies, [declared(text)])).toEqual([{ value: { a: '[,'.repeat(25_000) } }]);
+    });
+
     test('as long as all together have room, which those that are over give back', async () => {
       const bodies = new Bodies(48 * KIB);
       const half = `content-length: ${20 * KIB}\r\n\r\n${'x'.repeat(18 * KIB)}`;
@@ -156,10 +167,10 @@ describe('svc mcp proxy', () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-proxy-'));
     const calls = new GatewayCalls('http://127.0.0.1:9');
     const signals = new SignalPool({ address: '127.0.0.1:9', tls: false });
-    const sessions = new Sessions(() => undefined, 4);
+    const sessions = new Sessions(() => undefined, { sessions: 4 });
     const opened = async (credential: string): Promise<number> => {
       serve = (request, response) => {
-        if (!sessions.hasRoomFor(credential)) return void response.writeHead(503).end();
+        if (sessions.crowding({ credential, processes: 0 }) !== undefined) return void response.writeHead(503).end();
         const options = {
           gateway: new Gateway(calls, CREDENTIAL),
           lease: signals.of(CREDENTIAL),
@@ -167,9 +178,11 @@ describe('svc mcp proxy', () => {
           log: () => undefined,
           servers: [],
           isPrefixed: true,
+          tellsWithheld: false,
         };
         const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: HELLO };
-        void sessions.open(options, { path: '/mcp', binding: credential, credential }, request, response, body);
+        const place = { path: '/mcp', binding: credential, credential, processes: 0 };
+        void sessions.open(options, place, request, response, body);
       };
       const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
       const { status, body } = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: '{}' });
@@ -182,6 +195,53 @@ describe('svc mcp proxy', () => {
     expect([await opened('one'), signals.size]).toEqual([200, 1]);
     await sessions.closeAll();
     expect(signals.size).toBe(0);
+    calls.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('starts so many servers for a credential, and so many for all', async () => {
+    const limits = { processes: 5, processesOfCredential: 3 };
+    const sessions = new Sessions(() => undefined, limits);
+    const calls = new GatewayCalls('http://127.0.0.1:9');
+    const signals = new SignalPool({ address: '127.0.0.1:9', tls: false });
+    const folder = mkdtempSync(join(tmpdir(), 'svc-proxy-'));
+    const opened = async (credential: string, processes: number): Promise<string | undefined> => {
+      const crowding = sessions.crowding({ credential, processes });
+      if (crowding !== undefined) return crowding;
+      serve = (request, response) => {
+        const options = {
+          gateway: new Gateway(calls, CREDENTIAL),
+          lease: signals.of(CREDENTIAL),
+          pins: new PinStore(join(folder, 'pins.json')),
+          log: () => undefined,
+          servers: [],
+          isPrefixed: true,
+          tellsWithheld: false,
+        };
+        const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: HELLO };
+        void sessions.open(
+          options,
+          { path: '/mcp', binding: credential, credential, processes },
+          request,
+          response,
+          body,
+        );
+      };
+      const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+      const { body } = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: '{}' });
+      await body?.cancel();
+      return undefined;
+    };
+    expect([await opened('one', 2), await opened('one', 1)]).toEqual([undefined, undefined]);
+    expect(await opened('one', 1)).toContain('have started 3 servers, and may have 3');
+    expect(await opened('one', 0)).toBeUndefined();
+    expect(await opened('two', 2)).toBeUndefined();
+    expect(await opened('three', 1)).toContain('all sessions have started 5 servers, and may have 5');
+    await sessions.closeAll();
+    // One that needs more than its share alone is opened while it is the first.
+    expect(await opened('one', 4)).toBeUndefined();
+    expect(await opened('one', 1)).toContain('have started 4 servers');
+    await sessions.closeAll();
     calls.close();
     rmSync(folder, { recursive: true, force: true });
   });

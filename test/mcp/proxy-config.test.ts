@@ -13,6 +13,7 @@ describe('the file of svc mcp proxy', () => {
       origins: [],
       audience: 'svc-gateway',
       authorizationServers: [],
+      limits: {},
       upstreams: [{ name: 'a', url: new URL('http://127.0.0.1:1/mcp'), headers: {} }],
     });
   });
@@ -32,6 +33,14 @@ upstreams:
       { name: 'b', command: ['node', 'server.js'], env: { PORT: '1' } },
       { name: 'c', command: ['node', 'a b.js'], env: {} },
     ]);
+  });
+
+  test('bounds the servers that are started', () => {
+    expect(read(`max_processes: 40\nmax_processes_per_credential: 8\n${ONE}`).limits).toEqual({
+      processes: 40,
+      processesOfCredential: 8,
+    });
+    expect(() => read(`max_processes: 0\n${ONE}`)).toThrow('max_processes must be a whole number from 1 on');
   });
 
   test.each([

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { FROM_UPSTREAM } from '../../src/mcp/json-bounds.ts';
 import { MessageReader } from '../../src/mcp/repeated-answer.ts';
 
 const RESULT = { tools: [{ name: 'echo', description: 'é"x'.repeat(500), inputSchema: { type: 'object' } }] };
@@ -15,7 +16,7 @@ describe('answers that come again', () => {
     ['first', first],
     ['last', last],
   ])('are read once where their id is %s', (_where, line) => {
-    const reader = new MessageReader();
+    const reader = new MessageReader(FROM_UPSTREAM);
     const one = read(reader, line(9));
     const other = read(reader, line(10));
     expect(other).toEqual({ jsonrpc: '2.0', id: 10, result: RESULT });
@@ -23,7 +24,7 @@ describe('answers that come again', () => {
   });
 
   test('are read anew where anything else is different', () => {
-    const reader = new MessageReader();
+    const reader = new MessageReader(FROM_UPSTREAM);
     read(reader, first(1));
     for (const line of [
       first(2, { tools: [{ ...RESULT.tools[0], description: 'é"y'.repeat(500) }] }),
@@ -37,14 +38,14 @@ describe('answers that come again', () => {
   });
 
   test('with a second id that counts are not taken for the ones before', () => {
-    const reader = new MessageReader();
+    const reader = new MessageReader(FROM_UPSTREAM);
     const twice = (id: number) => `${first(id).slice(0, -1)},"id":3}`;
     expect(read(reader, twice(1)).id).toBe(3);
     expect(read(reader, twice(2)).id).toBe(3);
   });
 
   test('what is no message is no answer, and what is no JSON throws', () => {
-    const reader = new MessageReader();
+    const reader = new MessageReader(FROM_UPSTREAM);
     expect(reader.read(Buffer.from(first(1, [])))).toEqual({ value: { jsonrpc: '2.0', id: 1, result: [] } });
     expect(() => reader.read(Buffer.from(first(1).slice(0, -2)))).toThrow(SyntaxError);
     expect(read(reader, first(2))).toEqual({ jsonrpc: '2.0', id: 2, result: RESULT });

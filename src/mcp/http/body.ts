@@ -1,5 +1,6 @@
 /** The bodies of requests to the proxy: whole, JSON, and within their bounds. */
 import type { IncomingMessage } from 'node:http';
+import { FROM_CLIENT, isWithin } from '../json-bounds.ts';
 
 /** What a request may send that begins a session: nobody is known to have sent it. */
 export const MAX_FIRST_BYTES = 64 * 1024;
@@ -11,6 +12,7 @@ const FIRST_ROOM_BYTES = 16 * 1024;
 const BODY_MS = 30_000;
 
 type Problem = { readonly status: 400 | 408 | 413 | 415 | 503; readonly problem: string };
+type Gathered = { readonly bytes: Buffer };
 export type Body = { readonly value: unknown } | Problem;
 
 export class Bodies {
@@ -27,15 +29,20 @@ export class Bodies {
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
     const read = await this.#gather(request, maxBytes);
     if ('problem' in read) return read;
+    if (!isWithin(FROM_CLIENT, read.bytes))
+      return {
+        status: 413,
+        problem: `the body has more than ${FROM_CLIENT.marks} values, or they are nested too deep`,
+      };
     try {
-      return { value: JSON.parse(read.text) as unknown };
+      return { value: JSON.parse(read.bytes.toString('utf8')) as unknown };
     } catch {
       return { status: 400, problem: 'the body is not JSON' };
     }
   }
 
   /** Into one buffer: kept as they come, pieces of a byte each would take a hundredfold. */
-  #gather(request: IncomingMessage, maxBytes: number): Promise<{ readonly text: string } | Problem> {
+  #gather(request: IncomingMessage, maxBytes: number): Promise<Gathered | Problem> {
     let room = Buffer.alloc(0);
     let size = 0;
     /** False where the bodies of all clients have no room left for it. */
@@ -50,7 +57,7 @@ export class Bodies {
       return true;
     };
     return new Promise((resolve) => {
-      const finish = (read: { readonly text: string } | Problem): void => {
+      const finish = (read: Gathered | Problem): void => {
         clearTimeout(timer);
         request.off('data', take).off('end', end).off('close', cut).pause();
         this.#allBytes -= room.length;
@@ -62,7 +69,7 @@ export class Bodies {
         if (!makeRoom(size + piece.length)) return finish(BUSY);
         size += piece.copy(room, size);
       };
-      const end = (): void => finish({ text: room.toString('utf8', 0, size) });
+      const end = (): void => finish({ bytes: room.subarray(0, size) });
       const cut = (): void => finish(LATE);
       const timer = setTimeout(cut, BODY_MS);
       request.on('data', take).once('end', end).once('close', cut);

@@ -1,4 +1,5 @@
 /** `fetch` that follows no redirect, and reads no answer, and no event of a stream, without a bound. */
+import { FROM_UPSTREAM, JsonMeter } from '../json-bounds.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -15,17 +16,22 @@ export async function boundedFetch(url: string | URL, init?: RequestInit): Promi
   });
 }
 
-/** Of a stream, each event may have this many bytes: it ends with an empty line. */
+/** Of a stream, each event may have this many bytes and values: it ends with an empty line. */
 function bounded(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
+  const meter = new JsonMeter(FROM_UPSTREAM);
   return new TransformStream({
     transform: (piece, controller) => {
       size += piece.length;
       if (size > MAX_BYTES) return controller.error(new Error(`an answer of more than ${MAX_BYTES} bytes`));
-      if (isStream) {
-        const at = endOfEventIn(piece);
-        if (at !== -1) size = piece.length - at;
+      const at = isStream ? endOfEventIn(piece) : -1;
+      const isBounded = meter.take(at === -1 ? piece : piece.subarray(0, at));
+      if (at !== -1) {
+        size = piece.length - at;
+        meter.restart();
       }
+      if (!isBounded || (at !== -1 && !meter.take(piece.subarray(at))))
+        return controller.error(new Error('an answer with too many values, or too deep'));
       controller.enqueue(piece);
     },
   });

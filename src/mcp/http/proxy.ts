@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { AgentIdentity } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
 import { messageOf } from '../../core/base/text.ts';
-import { openChild } from '../child.ts';
+import { basicEnvironment, openChild } from '../child.ts';
 import type { GatewayAddress } from '../environment.ts';
 import { Gateway } from '../gateway.ts';
 import { GatewayCalls } from '../gateway-calls.ts';
@@ -60,7 +60,7 @@ class Proxy {
     this.#callers = new Callers(this.#calls, options.agent);
     this.#signals = new SignalPool(options.address.grpc);
     this.#pins = new PinStore(options.pinsPath);
-    this.#sessions = new Sessions(options.log);
+    this.#sessions = new Sessions(options.log, options.config.limits);
     this.#server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: 0 }, (request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
         options.log(`unexpected error: ${messageOf(error)}`);
@@ -137,10 +137,12 @@ class Proxy {
       return refuse(response, 400, RPC_CODE.invalidRequest, 'initialize a session first, and send its Mcp-Session-Id');
     const checked = await verified(claim, this.#calls, this.#options.config.audience);
     if (!('credential' in checked)) return this.#refuseCaller(response, path, checked);
-    const place = { path, binding, credential: digestOf(claim.secret) };
-    if (!this.#sessions.hasRoomFor(place.credential)) {
+    const processes = servers.filter((setting) => 'command' in setting).length;
+    const place = { path, binding, credential: digestOf(claim.secret), processes };
+    const crowding = this.#sessions.crowding(place);
+    if (crowding !== undefined) {
       response.setHeader('retry-after', '10');
-      return refuse(response, 503, RPC_CODE.internal, 'there are too many sessions');
+      return refuse(response, 503, RPC_CODE.internal, crowding);
     }
     const { log } = this.#options;
     const options = {
@@ -150,6 +152,7 @@ class Proxy {
       log,
       servers: servers.map((setting) => rowOf(setting, log)),
       isPrefixed: path === '/mcp',
+      tellsWithheld: false,
     };
     await this.#sessions.open(options, place, request, response, body.value);
   }
@@ -194,7 +197,15 @@ const rowOf = (setting: UpstreamSetting, log: (line: string) => void): UpstreamR
   open: (events) =>
     'url' in setting
       ? openHttpUpstream({ ...setting, log }, events)
-      : openChild({ ...setting, ready: () => undefined, log }, events),
+      : openChild(
+          {
+            command: setting.command,
+            env: { ...basicEnvironment(process.env), ...setting.env },
+            ready: () => undefined,
+            log,
+          },
+          events,
+        ),
 });
 
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {

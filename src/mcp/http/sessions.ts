@@ -9,6 +9,9 @@ import { Session, type SessionOptions } from '../session.ts';
 import type { Lease } from './signal-pool.ts';
 
 const MAX_SESSIONS = 1_000;
+/** Servers that are started, each of them a process of one session: of one credential, and of all. */
+const MAX_PROCESSES_OF_CREDENTIAL = 16;
+const MAX_PROCESSES = 256;
 /** Requests and streams of one session that are open at once. */
 const MAX_OPEN = 64;
 const IDLE_MS = 30 * 60_000;
@@ -22,6 +25,14 @@ type Place = {
   readonly binding: string;
   /** The digest of the credential, whichever agents it speaks for. */
   readonly credential: string;
+  /** How many servers are started for it. */
+  readonly processes: number;
+};
+
+export type SessionLimits = {
+  readonly sessions: number;
+  readonly processes: number;
+  readonly processesOfCredential: number;
 };
 
 type Kept = {
@@ -37,22 +48,38 @@ export type OpenOptions = Omit<SessionOptions, 'signals' | 'toAgent' | 'onServer
 
 export class Sessions {
   readonly #kept = new Map<string, Kept>();
-  readonly #opening = new Set<Place>();
+  /** Those that are being opened or ended among them: their servers run. */
+  readonly #places = new Set<Place>();
   readonly #log: (line: string) => void;
-  readonly #maxSessions: number;
+  readonly #limits: SessionLimits;
   readonly #sweep: NodeJS.Timeout;
 
-  constructor(log: (line: string) => void, maxSessions = MAX_SESSIONS) {
+  constructor(log: (line: string) => void, limits: Partial<SessionLimits> = {}) {
     this.#log = log;
-    this.#maxSessions = maxSessions;
+    this.#limits = {
+      sessions: MAX_SESSIONS,
+      processes: MAX_PROCESSES,
+      processesOfCredential: MAX_PROCESSES_OF_CREDENTIAL,
+      ...limits,
+    };
     this.#sweep = setInterval(() => this.#tidy(), SWEEP_MS).unref();
   }
 
-  /** A credential gets half of all places. */
-  hasRoomFor(credential: string): boolean {
-    const places = [...Array.from(this.#kept.values(), ({ place }) => place), ...this.#opening];
+  /** Why there is no room for another session; undefined where there is. A credential gets half of all places. */
+  crowding({ credential, processes }: Pick<Place, 'credential' | 'processes'>): string | undefined {
+    const { sessions, processes: most, processesOfCredential } = this.#limits;
+    const places = [...this.#places];
     const own = places.filter((place) => place.credential === credential);
-    return places.length < this.#maxSessions && own.length < this.#maxSessions / 2;
+    if (places.length >= sessions || own.length >= sessions / 2) return 'there are too many sessions';
+    if (processes === 0) return undefined;
+    // The first session of a credential may start more: it could never be opened otherwise.
+    const ownCount = processesIn(own);
+    if (ownCount > 0 && ownCount + processes > processesOfCredential)
+      return `the sessions of this credential have started ${ownCount} servers, and may have ${processesOfCredential}; end one that is not used`;
+    const count = processesIn(places);
+    return count > 0 && count + processes > most
+      ? `all sessions have started ${count} servers, and may have ${most}`
+      : undefined;
   }
 
   /** Another's session is as unknown as one that never was. */
@@ -90,12 +117,11 @@ export class Sessions {
       const known = messageIn(message);
       if (known !== undefined) session.receive(known);
     };
-    this.#opening.add(place);
+    this.#places.add(place);
     try {
       await transport.start();
       await this.serve(kept, request, response, body);
     } finally {
-      this.#opening.delete(place);
       // A first request that the transport refuses opens nothing.
       if (transport.sessionId === undefined) await this.#end(kept);
     }
@@ -130,10 +156,14 @@ export class Sessions {
     await this.#end(kept);
   }
 
-  async #end({ session, transport, lease }: Kept): Promise<void> {
-    await session.close();
-    await transport.close();
-    await lease.release();
+  async #end({ place, session, transport, lease }: Kept): Promise<void> {
+    try {
+      await session.close();
+      await transport.close();
+      await lease.release();
+    } finally {
+      this.#places.delete(place);
+    }
   }
 
   #tidy(): void {
@@ -148,3 +178,5 @@ export class Sessions {
     }
   }
 }
+
+const processesIn = (places: readonly Place[]): number => places.reduce((sum, { processes }) => sum + processes, 0);

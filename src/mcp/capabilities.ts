@@ -1,0 +1,12 @@
+/** What an agent hears of the abilities of servers, and they of its client's. */
+import { isMapping } from '../core/base/mapping.ts';
+import type { Fields } from './json-rpc.ts';
+
+/** Results of tasks come by other ways than those that are checked, so nobody is notified of them. */
+export function withoutTasks(capabilities: unknown): Fields {
+  if (!isMapping(capabilities)) return {};
+  const { tasks: _, extensions, ...rest } = capabilities;
+  if (!isMapping(extensions)) return rest;
+  const { 'io.modelcontextprotocol/tasks': __, ...others } = extensions;
+  return { ...rest, extensions: others };
+}
