@@ -1,8 +1,10 @@
 /** Connects what I/O threads may ask with what answers it. */
 
 import type { Routing } from '../cluster/routing.ts';
+import { ok } from '../core/base/result.ts';
 import { accountIdOf } from '../core/identity/account.ts';
 import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
+import { lineageOf } from '../credentials/lineage.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
 import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
@@ -79,16 +81,18 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
     webhooks,
     stats,
     commands,
-    approvers: {
-      nameOfKey: async (id) => {
-        const found = await credentials.apiKeys.find({ id });
-        return found.ok ? found.value?.name : undefined;
-      },
-      emailOf: async (principal) => {
-        const found = await accounts?.useCases.me({ principal });
-        return found?.ok === true ? found.value.email : undefined;
-      },
-    },
+    findLineage: (subject) =>
+      lineageOf(
+        {
+          apiKeys: credentials.apiKeys,
+          accountOf: async (account) => {
+            if (accounts === undefined) return ok(undefined);
+            const found = await accounts.useCases.me({ principal: { subject: account, scopes: [], orgId: null } });
+            return found.ok || found.fault.kind !== 'unauthenticated' ? found : ok(undefined);
+          },
+        },
+        subject,
+      ),
     limiters,
     storeOutage,
     accounts: accounts?.useCases,
@@ -102,6 +106,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
       const found = await accounts?.useCases.me({ principal });
       return found?.ok === true && !found.value.disabled && holds(SCOPES_OF_ROLE[found.value.role], 'admin');
     },
+    isApproverName: (name) => policyKeeper.hasApprover(`key:${name}`),
     onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),
   });
 }

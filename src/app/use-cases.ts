@@ -13,7 +13,7 @@ import type { Topic } from '../ports/cluster.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 import type { UseCase } from '../ports/use-case.ts';
 import type { Metrics } from '../system/metrics.ts';
-import { type ApprovalWaits, type ApproverNames, decideApproval } from '../use-cases/approvals.ts';
+import { type ApprovalWaits, decideApproval, type FindLineage } from '../use-cases/approvals.ts';
 import { createClusterUseCases, withoutCluster } from '../use-cases/cluster.ts';
 import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
@@ -40,7 +40,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly webhooks: Webhooks;
   readonly stats: Stats;
   readonly commands: OwnCommands;
-  readonly approvers: ApproverNames;
+  readonly findLineage: FindLineage;
   readonly tickets: Pick<WsTickets, 'issue'> & Pick<WsTickets | SharedTickets, 'redeem'>;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
   readonly storeOutage: StoreOutage;
@@ -63,7 +63,7 @@ export function useCasesOf({
   webhooks,
   stats,
   commands,
-  approvers,
+  findLineage,
   storeOutage,
   tickets,
   limiters,
@@ -89,7 +89,7 @@ export function useCasesOf({
     explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
-    decideApproval: ({ principal, ...decision }) => decideApproval(commands, approvers, { principal, ...decision }),
+    decideApproval: (decision) => decideApproval(commands, findLineage, decision),
     waitApproval: ({ reader, id, waitMs }) => approvalWaits.wait(reader, id, waitMs),
     readStats: async ({ principal, orgId }) => {
       const org = orgInReach(principal, orgId);

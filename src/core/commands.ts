@@ -1,6 +1,7 @@
 /** Every command that the governor takes, and its reply: one closed union that both ends import. */
 
 import type { Approval, ApprovalState } from './approvals/approval.ts';
+import type { Lineage } from './approvals/approvers.ts';
 import type { AgentIdentity, OpId, SecretDigest } from './base/ids.ts';
 import type { Page, PageRequest } from './base/page.ts';
 import type { Result } from './base/result.ts';
@@ -176,8 +177,10 @@ export type Command =
       readonly id: string;
       readonly kind: 'approve' | 'deny';
       readonly reason: string;
-      /** What rules may call this approver: `role:<role>`, `account:<e-mail>`, `key:<name>`. */
-      readonly names: readonly string[];
+      /** Of the principal. */
+      readonly lineage: Lineage;
+      /** Who is behind the credentials that asked, or have approved already, by their subjects. */
+      readonly people: Readonly<Record<string, string>>;
     }
   | { readonly type: 'cancel-approval'; readonly principal: Principal; readonly id: string }
   | (Voucher & { readonly type: 'cancel-own-approval'; readonly agent: AgentIdentity; readonly id: string })

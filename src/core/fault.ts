@@ -33,7 +33,7 @@ export type Fault =
       readonly from: ApprovalState;
       readonly trigger: ApprovalTrigger;
     }
-  /** Whoever asks may not approve. */
+  /** Whoever asks may not approve, with whatever credential. */
   | { readonly kind: 'own_request'; readonly approvalId: string }
   | { readonly kind: 'not_approver'; readonly approvalId: string; readonly approvers: readonly string[] }
   /** A halt covers it. */
@@ -126,7 +126,7 @@ export function explain(fault: Fault): string {
     case 'invalid_transition':
       return explainTransition(fault);
     case 'own_request':
-      return `approval ${fault.approvalId} was requested with this credential; somebody else must approve it`;
+      return `approval ${fault.approvalId} was requested by whoever is behind this credential; somebody else must approve it`;
     case 'not_approver':
       return `approval ${fault.approvalId} is for ${fault.approvers.join(', ')} to decide`;
     case 'halted':

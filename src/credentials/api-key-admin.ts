@@ -5,8 +5,9 @@ import { isOrgName } from '../core/base/ids.ts';
 import { BAD_CURSOR, type Page } from '../core/base/page.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../core/fault.ts';
-import { type ApiKey, keyIdOf, keySubject } from '../core/identity/api-key.ts';
+import { type ApiKey, isUsable, keyIdOf, keySubject } from '../core/identity/api-key.ts';
 import { type Principal, SCOPES, type Scope, seesOrg } from '../core/identity/roles.ts';
+import { oldestFirst } from './api-key-index.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from './api-keys.ts';
 import { endMadeKeys, keysMadeBy, type MadeKeys } from './made-keys.ts';
 
@@ -34,7 +35,7 @@ export async function createApiKey(
   keys: ApiKeys,
   principal: Principal,
   input: CreateApiKey,
-  isStillAdmin: IsStillAdmin = async ({ subject }) => isKeyInForce(keys, subject),
+  { isStillAdmin = async ({ subject }) => isKeyInForce(keys, subject), isApproverName = () => false }: KeyRules = {},
 ): Promise<Result<CreatedApiKey, Fault>> {
   const wanted: NewApiKey = {
     name: input.name,
@@ -46,9 +47,16 @@ export async function createApiKey(
   const refused = refusalOf(principal, wanted, keys.nowMs);
   if (refused !== undefined) return refused;
   const { key, record } = keys.make(wanted);
+  const isUnique = isApproverName(wanted.name);
+  if (isUnique) await keys.lookAround(); // another gateway may have made one of that name
+  if (isUnique && isNameTaken(keys, record)) return nameTaken(record);
   const added = await keys.add(record);
   if (!added.ok) return added;
   assert(added.value === 'inserted', 'two keys of 64 random bits have different ids');
+  if (isUnique && isNameTaken(keys, record)) {
+    const withdrawn = await keys.revoke(record, principal.subject);
+    return withdrawn.ok ? nameTaken(record) : withdrawn;
+  }
   // Its maker may have ended meanwhile, and what it made been looked for already.
   if (await isStillAdmin(principal)) return ok({ key, record });
   const revoked = await keys.revoke(record, principal.subject);
@@ -57,6 +65,32 @@ export async function createApiKey(
 
 /** Whether the credential is still valid, and may still make keys. */
 export type IsStillAdmin = (principal: Principal) => Promise<boolean>;
+
+export type KeyRules = {
+  readonly isStillAdmin?: IsStillAdmin;
+  /** Whether a rule in force names an approver `key:<name>`: such a name belongs to one valid key of a reach. */
+  readonly isApproverName?: (name: string) => boolean;
+};
+
+/** Whether an older valid key of the same reach has the name. */
+function isNameTaken(keys: ApiKeys, record: ApiKey): boolean {
+  const name = record.name.toLowerCase();
+  return keys
+    .all()
+    .some(
+      (key) =>
+        key.name.toLowerCase() === name &&
+        key.orgId === record.orgId &&
+        isUsable(key, keys.nowMs) &&
+        oldestFirst(key, record) < 0,
+    );
+}
+
+const nameTaken = ({ name }: ApiKey): Result<never, Fault> =>
+  fail({
+    kind: 'conflict',
+    detail: `a valid API key is called ${name}, and a rule names it as an approver; revoke it or choose another name`,
+  });
 
 /** True of any subject that is not a key's. */
 export function isKeyInForce(keys: ApiKeys, subject: string): boolean {

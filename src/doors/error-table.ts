@@ -31,7 +31,7 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     remedy: 'Use the trace and span of your own operation.',
   },
   own_request: {
-    meaning: 'whoever asks for an approval may not give it',
+    meaning: 'whoever asks for an approval may not give it, nor may a key that the same person made',
     remedy: 'Have somebody else decide, with a credential of their own.',
   },
   not_approver: {

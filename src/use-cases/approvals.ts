@@ -1,9 +1,9 @@
 import type { Approval } from '../core/approvals/approval.ts';
+import { type Lineage, personBehind } from '../core/approvals/approvers.ts';
 import type { AgentIdentity, SecretDigest } from '../core/base/ids.ts';
-import { fail, type Result } from '../core/base/result.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-import { keyIdOf } from '../core/identity/api-key.ts';
-import { type Principal, ROLES } from '../core/identity/roles.ts';
+import type { Principal } from '../core/identity/roles.ts';
 import { CallerQuota } from '../limits/fair-queue.ts';
 import type { OwnCommands } from './halts.ts';
 
@@ -16,13 +16,8 @@ export type ApprovalReader =
       readonly credential: SecretDigest | undefined;
     };
 
-/** How approvers are called. */
-export type ApproverNames = {
-  /** The name of the API key of this id; undefined if there is none. */
-  readonly nameOfKey: (id: string) => Promise<string | undefined>;
-  /** The e-mail address of the account; undefined if there is none. */
-  readonly emailOf: (account: Principal) => Promise<string | undefined>;
-};
+/** What made a credential. Faults: those of the stores. */
+export type FindLineage = (subject: string) => Promise<Result<Lineage, Fault>>;
 
 export type ApprovalWaitsDeps = {
   readonly commands: OwnCommands;
@@ -108,26 +103,47 @@ export class ApprovalWaits {
   }
 }
 
+/** Whoever else asks or approves meanwhile has the decision considered anew. */
+const MAX_TRIES = 5;
+
 export async function decideApproval(
   commands: OwnCommands,
-  approvers: ApproverNames,
-  {
-    principal,
-    ...decision
-  }: { readonly principal: Principal; readonly id: string; readonly kind: 'approve' | 'deny'; readonly reason: string },
+  findLineage: FindLineage,
+  decision: {
+    readonly principal: Principal;
+    readonly id: string;
+    readonly kind: 'approve' | 'deny';
+    readonly reason: string;
+  },
 ): Promise<Result<Approval, Fault>> {
-  const names = await namesOf(principal, approvers);
-  return commands.ask({ type: 'decide-approval', principal, names, ...decision });
+  const { principal, id } = decision;
+  const lineage = await findLineage(principal.subject);
+  if (!lineage.ok) return lineage;
+  for (let left = MAX_TRIES; ; left -= 1) {
+    const seen = await commands.ask({ type: 'get-approval', principal, id });
+    if (!seen.ok) return seen;
+    const people = await peopleOf(seen.value, findLineage);
+    if (!people.ok) return people;
+    const decided = await commands.ask({
+      type: 'decide-approval',
+      lineage: lineage.value,
+      people: people.value,
+      ...decision,
+    });
+    if (decided.ok || decided.fault.kind !== 'conflict' || left <= 1) return decided;
+  }
 }
 
-/** What rules may call the approver. An account has the roles below its own, too. */
-async function namesOf(principal: Principal, { nameOfKey, emailOf }: ApproverNames): Promise<readonly string[]> {
-  const keyId = keyIdOf(principal.subject);
-  if (keyId !== undefined) {
-    const name = await nameOfKey(keyId);
-    return name === undefined ? [] : [`key:${name}`];
+/** Who is behind those that asked or have decided. */
+async function peopleOf(
+  { requesters, decisions }: Approval,
+  findLineage: FindLineage,
+): Promise<Result<Readonly<Record<string, string>>, Fault>> {
+  const people: Record<string, string> = {};
+  for (const subject of new Set([...requesters, ...decisions.map(({ by }) => by)])) {
+    const lineage = await findLineage(subject);
+    if (!lineage.ok) return lineage;
+    people[subject] = personBehind(lineage.value);
   }
-  const roles = principal.role === undefined ? [] : ROLES.slice(ROLES.indexOf(principal.role));
-  const email = await emailOf(principal);
-  return [...roles.map((role) => `role:${role}`), ...(email === undefined ? [] : [`account:${email}`])];
+  return ok(people);
 }

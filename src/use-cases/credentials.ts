@@ -33,6 +33,7 @@ export type CredentialUseCasesDeps = {
   readonly signingKeys: SigningKeys;
   /** Of an account: whether it is still one that may make keys. */
   readonly isStillAdmin: IsStillAdmin;
+  readonly isApproverName: (name: string) => boolean;
   /** `by`: the subject whose doing it was. The audit log has no event for it. */
   readonly onKeyRotated: (rotated: { readonly kid: string; readonly by: string }) => void;
 };
@@ -44,18 +45,17 @@ export function createCredentialUseCases({
   authenticator,
   signingKeys,
   isStillAdmin,
+  isApproverName,
   onKeyRotated,
 }: CredentialUseCasesDeps): CredentialUseCases {
   return {
     authenticate: ({ bearer }) => authenticator.authenticate(bearer),
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
     createApiKey: ({ principal, key }) =>
-      createApiKey(
-        apiKeys,
-        principal,
-        key,
-        async (maker) => isKeyInForce(apiKeys, maker.subject) && (await isStillAdmin(maker)),
-      ),
+      createApiKey(apiKeys, principal, key, {
+        isStillAdmin: async (maker) => isKeyInForce(apiKeys, maker.subject) && (await isStillAdmin(maker)),
+        isApproverName,
+      }),
     listApiKeys: ({ principal, ...asked }) => listApiKeys(apiKeys, principal, asked),
     ownApiKey: ({ principal }) => ownApiKey(apiKeys, principal),
     revokeApiKey: ({ principal, id, cascade }) => revokeApiKey(apiKeys, principal, id, cascade),

@@ -105,6 +105,14 @@ export class PolicyKeeper {
     });
   }
 
+  /** Whether any rule in force names this approver. */
+  hasApprover(approver: string): boolean {
+    const wanted = approver.toLowerCase();
+    return this.#policies
+      .rules({ orgId: undefined, policy: undefined }, 0, Infinity)
+      .some(({ approval }) => approval?.approvers.some((each) => each.toLowerCase() === wanted));
+  }
+
   /**
    * What the policies decide, why, and what would overrule them. Shows only documents that reach the agent, so none of
    * another org.

@@ -18,6 +18,11 @@ rules:
   - { id: brief, actions: ["tool.call"], resources: ["brief"], effect: require_approval, approval: { expires: 1s } }
   - { id: often, actions: ["tool.call"], resources: ["often"], effect: require_approval, approval: { valid: 1h } }
   - { id: named, actions: ["tool.call"], resources: ["named"], effect: require_approval, approval: { approvers: ["key:boss"] } }
+  - id: chief
+    actions: [tool.call]
+    resources: [chief]
+    effect: require_approval
+    approval: { approvers: ["key:chief", "key:racer"] }
   - id: refunds
     actions: [refund]
     effect: allow
@@ -176,6 +181,56 @@ describe('approvals', () => {
     const named = (await check('named', { resource: 'named' })).approvalId;
     expect(await decide(named, 'approve')).toMatchObject({ status: 403, body: { code: 'not_approver' } });
     expect((await decide(named, 'approve', boss)).status).toBe(200);
+  });
+
+  test('keys that a person makes are that person, for minimum, own requests and names', async () => {
+    const alice = await keyOf({ name: 'alice' });
+    const madeBy = async (maker: string, fields: object): Promise<string> =>
+      (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'n', scopes: ['admin'], ...fields }, maker)).body.key;
+    const second = await madeBy(alice, {});
+    const third = await madeBy(second, {});
+    const bob = await keyOf({ name: 'bob' });
+
+    const two = (await check('two', { resource: 'two' })).approvalId;
+    for (const key of [alice, second, third])
+      expect(await decide(two, 'approve', key)).toMatchObject({
+        status: 200,
+        body: { approval: { state: 'pending' } },
+      });
+    expect((await decide(two, 'approve', bob)).body.approval).toMatchObject({ state: 'approved', decisions: [{}, {}] });
+
+    const asking = {
+      agent: LOAD_AGENT,
+      traceId: trace,
+      spanId: 'own',
+      action: 'tool.call',
+      resource: 'pay',
+      attributes: { trace },
+    };
+    const asked = (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', asking, third)).body;
+    for (const key of [alice, second, third])
+      expect(await decide(asked.approvalId, 'approve', key)).toMatchObject({
+        status: 403,
+        body: { code: 'own_request' },
+      });
+    expect((await decide(asked.approvalId, 'approve', bob)).status).toBe(200);
+
+    const named = (await check('named', { resource: 'chief' })).approvalId;
+    const forged = await madeBy(alice, { name: 'chief', scopes: ['read'] });
+    expect(await decide(named, 'approve', forged)).toMatchObject({ status: 403, body: { code: 'not_approver' } });
+    const taken = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'Chief', scopes: ['read'] });
+    expect(taken).toMatchObject({ status: 409, body: { code: 'conflict', detail: expect.stringContaining('Chief') } });
+    const { api_keys: keys } = (await gateway.call('GET', '/api/v1/iam/api-keys')).body;
+    const { id } = keys.find(({ name }: { name: string }) => name === 'chief');
+    await gateway.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
+    const chief = await keyOf({ name: 'chief', scopes: ['read'] });
+    expect((await decide(named, 'approve', chief)).body.approval.state).toBe('approved');
+  });
+
+  test('of keys made at once with the name of an approver one remains', async () => {
+    const make = () => gateway.call('POST', '/api/v1/iam/api-keys', { name: 'racer', scopes: ['read'] });
+    const made = await Promise.all(Array.from({ length: 8 }, make));
+    expect(made.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
   });
 
   const LITTLE = { id: 'little', type: 'cap', properties: { path: 'amount', max: 100 } };

@@ -101,3 +101,24 @@ export const completionOf = (agent: AgentIdentity, op: string): CommandOf<'compl
   principal: undefined,
   opId: opId(op),
 });
+
+/** A decision by a credential that no other made, as are those that asked or have decided already. */
+export function decisionOf(
+  governor: Governor,
+  principal: Principal,
+  id: string,
+  kind: 'approve' | 'deny' = 'approve',
+  reason = 'r',
+): CommandOf<'decide-approval'> {
+  const { requesters = [], decisions = [] } = governor.approvals.get(id) ?? {};
+  const subjects = [...requesters, ...decisions.map(({ by }) => by)];
+  return {
+    type: 'decide-approval',
+    principal,
+    id,
+    kind,
+    reason,
+    lineage: [{ subject: principal.subject, names: [], isValid: true, isFirst: false }],
+    people: Object.fromEntries(subjects.map((subject) => [subject, subject])),
+  };
+}

@@ -23,6 +23,7 @@ import {
   thawed,
 } from './approval.ts';
 import type { ApprovalRegistry, ApprovalTurns } from './approvals.ts';
+import { isNamed, type Lineage, personBehind } from './approvers.ts';
 import { ENDED, endedReason } from './asking.ts';
 import { changeApproval } from './changes.ts';
 
@@ -170,21 +171,26 @@ function listApprovals(
 
 function decideApproval(
   context: ApprovalContext,
-  { principal, id, kind, reason, names }: CommandOf<'decide-approval'>,
+  { principal, id, kind, reason, lineage, people }: CommandOf<'decide-approval'>,
   nowMs: number,
 ): Outcome<'decide-approval'> {
   const before = visible(context.approvals, principal, id);
   if (before === undefined) return { ...unchanged(noApproval(id)), ...turnFor(context, { unknownId: id }) };
   const turn = turnFor(context, before);
   if (turn !== undefined) return { ...unchanged(NOT_DECIDED), ...turn };
-  const refused = refuseApprover(before, principal, kind, names);
+  const isKnown = [...before.requesters, ...before.decisions.map(({ by }) => by)].every((each) => each in people);
+  if (!isKnown) return unchanged(fail({ kind: 'conflict', detail: `approval ${id} has just changed; try again` }));
+  const person = personBehind(lineage);
+  const asked = before.requesters.map((each) => people[each]);
+  const refused = refuseApprover(before, principal, lineage) ?? refuseOwn(before, kind, asked.includes(person));
   if (refused !== undefined) return unchanged(refused);
   const halt = context.haltOf(before.agent, before.action);
   if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
   const from = stateAt(before, nowMs);
   if (from !== 'pending') return unchanged(fail({ kind: 'invalid_transition', approvalId: id, from, trigger: kind }));
   const by = principal.subject;
-  if (kind === 'approve' && before.decisions.some((each) => each.by === by)) return unchanged(ok(before));
+  // The same person again, with whatever credential, is no further approver.
+  if (kind === 'approve' && before.decisions.some((each) => people[each.by] === person)) return unchanged(ok(before));
   const after = decided(before, { kind, by, reason, atMs: nowMs });
   const steps = newSteps();
   const eventType = kind === 'deny' ? 'ApprovalDenied' : 'ApprovalApproved';
@@ -465,17 +471,16 @@ function turnFor({ turnsOf }: ApprovalContext, wanted: ApprovalTurn): { readonly
 
 const noApproval = (id: string) => fail({ kind: 'not_found', what: `approval ${id}` } as const);
 
-/** Whoever asked may still deny. */
 function refuseApprover(
-  { id, terms: { approvers }, requesters }: Approval,
-  { scopes, subject }: Principal,
-  kind: 'approve' | 'deny',
-  names: readonly string[],
+  { id, terms: { approvers } }: Approval,
+  { scopes }: Principal,
+  lineage: Lineage,
 ): Result<never, Fault> | undefined {
-  if (approvers.length === 0 && !holds(scopes, 'admin'))
-    return fail({ kind: 'insufficient_scope', needed: 'admin', held: scopes });
-  const known = new Set(names.map((name) => name.toLowerCase()));
-  if (approvers.length > 0 && !approvers.some((each) => known.has(each.toLowerCase())))
-    return fail({ kind: 'not_approver', approvalId: id, approvers });
-  return kind === 'approve' && requesters.includes(subject) ? fail({ kind: 'own_request', approvalId: id }) : undefined;
+  if (approvers.length > 0)
+    return isNamed(lineage, approvers) ? undefined : fail({ kind: 'not_approver', approvalId: id, approvers });
+  return holds(scopes, 'admin') ? undefined : fail({ kind: 'insufficient_scope', needed: 'admin', held: scopes });
 }
+
+/** Whoever asked may still deny. */
+const refuseOwn = ({ id }: Approval, kind: 'approve' | 'deny', isOwn: boolean): Result<never, Fault> | undefined =>
+  kind === 'approve' && isOwn ? fail({ kind: 'own_request', approvalId: id }) : undefined;

@@ -1,5 +1,6 @@
 /** The `approval:` section of a rule: who may approve, and for how long (docs/spec.md, Approvals). */
 import { isMapping, type MappingReader } from '../base/mapping.ts';
+import { isUuid } from '../identity/account.ts';
 import { ROLES } from '../identity/roles.ts';
 
 export type ApprovalTerms = {
@@ -9,7 +10,10 @@ export type ApprovalTerms = {
   readonly expiresMs: number;
   /** How long an approval can be used again and again, from the approval on; undefined: once. */
   readonly validMs: number | undefined;
-  /** `role:<role>`, `account:<e-mail>` or `key:<name>`; empty: every credential with admin scope that sees the org. */
+  /**
+   * `role:<role>`, `account:<e-mail or id>` or `key:<name or id>`; empty: every credential with admin scope that sees
+   * the org.
+   */
   readonly approvers: readonly string[];
 };
 
@@ -100,7 +104,7 @@ function readApprovers(terms: MappingReader): readonly string[] {
     if (typeof approver === 'string' && isApprover(approver)) return;
     terms.note({
       path: ['approvers', index],
-      problem: `must be role:<${ROLES.join('|')}>, account:<e-mail> or key:<name>`,
+      problem: `must be role:<${ROLES.join('|')}>, account:<e-mail or id> or key:<name or id>`,
     });
   });
   return approvers as readonly string[];
@@ -111,5 +115,5 @@ function isApprover(text: string): boolean {
   const kind = text.slice(0, text.indexOf(':') + 1);
   const name = text.slice(kind.length);
   if (kind === 'role:') return (ROLES as readonly string[]).includes(name);
-  return (kind === 'account:' && name.includes('@')) || (kind === 'key:' && name.trim() !== '');
+  return (kind === 'account:' && (name.includes('@') || isUuid(name))) || (kind === 'key:' && name.trim() !== '');
 }

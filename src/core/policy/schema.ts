@@ -95,7 +95,8 @@ const TERM_OF = {
     maxItems: MAX_APPROVERS,
     items: {
       type: 'string',
-      pattern: '^(role:(owner|admin|developer|viewer)|account:.*@.*|key:.*\\S.*)$',
+      pattern:
+        '^(role:(owner|admin|developer|viewer)|account:(.*@.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})|key:.*\\S.*)$',
       maxLength: MAX_APPROVER_LENGTH,
       examples: ['role:admin', 'account:ops@example.com', 'key:ci'],
     },

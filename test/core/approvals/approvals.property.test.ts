@@ -7,13 +7,14 @@ import {
   type Approval,
   nextApprovalState,
 } from '../../../src/core/approvals/approval.ts';
+import type { Lineage } from '../../../src/core/approvals/approvers.ts';
 import { canonicalCheck, canonicalJson } from '../../../src/core/approvals/digest.ts';
 import type { OpId } from '../../../src/core/base/ids.ts';
 import type { Effect } from '../../../src/core/effects.ts';
 import type { Governor } from '../../../src/core/governor.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import type { PolicyDecision } from '../../../src/core/policy/rule.ts';
-import { ADMIN, CRAWLER, checkOf, openGovernor } from '../../support/governor.ts';
+import { ADMIN, CRAWLER, checkOf, decisionOf, openGovernor } from '../../support/governor.ts';
 import { runs } from '../../support/runs.ts';
 
 const MINUTE_MS = 60_000;
@@ -29,6 +30,19 @@ const asking = (min = 1, ruleId = 'ask') => ({
   }),
 });
 const SECOND: Principal = { subject: 'key:second', scopes: ['admin'], orgId: null };
+/** Made with the second key. */
+const MADE: Principal = { subject: 'key:made', scopes: ['admin'], orgId: null };
+const credentialOf = (subject: string) => ({ subject, names: [], isValid: true, isFirst: subject === 'key:first' });
+const LINEAGES: Readonly<Record<string, Lineage>> = {
+  'key:admin': [credentialOf('key:admin'), credentialOf('key:first')],
+  'key:second': [credentialOf('key:second'), credentialOf('key:first')],
+  'key:made': [credentialOf('key:made'), credentialOf('key:second'), credentialOf('key:first')],
+};
+const PEOPLE: Readonly<Record<string, string>> = {
+  'key:admin': 'key:admin',
+  'key:second': 'key:second',
+  'key:made': 'key:second',
+};
 
 describe('the digest', () => {
   test('is that of RFC 8785', () => {
@@ -117,6 +131,7 @@ const STEPS = [
   'check-b',
   'approve',
   'approve-second',
+  'approve-made',
   'deny',
   'cancel',
   'terminate-a',
@@ -170,9 +185,8 @@ describe('the agent on its control stream', () => {
   test('learns of the last yes it needs, for every operation that waits, and of a no', () => {
     for (const [kind, signal] of [['approve', 'resume'] as const, ['deny', 'terminate'] as const]) {
       const { governor, approval } = waiting();
-      const decision = { type: 'decide-approval', id: approval.id, reason: 'r', names: [] } as const;
-      expect(signalsOf(governor.apply({ ...decision, kind: 'approve', principal: ADMIN }, 2_000))).toEqual([]);
-      expect(signalsOf(governor.apply({ ...decision, kind, principal: SECOND }, 3_000))).toEqual([
+      expect(signalsOf(governor.apply(decisionOf(governor, ADMIN, approval.id), 2_000))).toEqual([]);
+      expect(signalsOf(governor.apply(decisionOf(governor, SECOND, approval.id, kind), 3_000))).toEqual([
         ['t:a', signal],
         ['t:b', signal],
       ]);
@@ -218,15 +232,13 @@ describe('an operator who terminates what waits', () => {
       ['ApprovalCancelled', 'key:second'],
     ]);
     expect(effects.filter(({ kind }) => kind === 'approval-changed').length).toBe(1);
-    const approve = { type: 'decide-approval', id: only().id, kind: 'approve', reason: 'r', names: [] } as const;
-    expect(governor.apply({ ...approve, principal: ADMIN }, 3_000).reply).toMatchObject({ ok: false });
+    expect(governor.apply(decisionOf(governor, ADMIN, only().id), 3_000).reply).toMatchObject({ ok: false });
     expect(governor.apply(checkOf(CRAWLER, 'new:a'), 4_000).reply).toMatchObject({ value: { decision: 'pending' } });
   });
 
   test('takes back a yes that was not used yet', () => {
     const { governor, only, terminate } = world('t:a');
-    const approve = { type: 'decide-approval', id: only().id, kind: 'approve', reason: 'r', names: [] } as const;
-    governor.apply({ ...approve, principal: ADMIN }, 1_500);
+    governor.apply(decisionOf(governor, ADMIN, only().id), 1_500);
     terminate('t:a');
     expect(only().state).toBe('cancelled');
     expect(governor.apply(checkOf(CRAWLER, 'new:a'), 4_000).reply).toMatchObject({ value: { decision: 'pending' } });
@@ -241,8 +253,7 @@ describe('an operator who terminates what waits', () => {
 
   test('leaves one that a running operation has used', () => {
     const { governor, only, terminate } = world('t:a');
-    const approve = { type: 'decide-approval', id: only().id, kind: 'approve', reason: 'r', names: [] } as const;
-    governor.apply({ ...approve, principal: ADMIN }, 1_500);
+    governor.apply(decisionOf(governor, ADMIN, only().id), 1_500);
     governor.apply(checkOf(CRAWLER, 't:a'), 1_600);
     terminate('t:a');
     expect(only().state).toBe('used');
@@ -321,7 +332,7 @@ class World {
     for (const approval of this.#governor.approvals.all()) expect(this.#store.get(approval.id)).toEqual(approval);
     for (const [id, ops] of this.#begun) {
       expect(ops.size).toBe(1);
-      const approvers = new Set(this.#store.get(id)?.decisions.map(({ by }) => by));
+      const approvers = new Set(this.#store.get(id)?.decisions.map(({ by }) => PEOPLE[by]));
       expect(approvers.size).toBeGreaterThanOrEqual(this.#min);
     }
   }
@@ -335,6 +346,8 @@ class World {
         return this.#decide('approve', ADMIN);
       case 'approve-second':
         return this.#decide('approve', SECOND);
+      case 'approve-made':
+        return this.#decide('approve', MADE);
       case 'deny':
         return this.#decide('deny', ADMIN);
       case 'cancel':
@@ -401,7 +414,17 @@ class World {
   }
 
   #decide(kind: 'approve' | 'deny', principal: Principal): void {
-    this.#run({ type: 'decide-approval', principal, id: this.#latest, kind, reason: 'r', names: [] });
+    const { requesters = [], decisions = [] } = this.#governor.approvals.get(this.#latest) ?? {};
+    const subjects = [...requesters, ...decisions.map(({ by }) => by)];
+    this.#run({
+      type: 'decide-approval',
+      principal,
+      id: this.#latest,
+      kind,
+      reason: 'r',
+      lineage: LINEAGES[principal.subject]!,
+      people: Object.fromEntries(subjects.map((subject) => [subject, PEOPLE[subject] ?? subject])),
+    });
   }
 
   #haltWith(mode: 'pause' | 'terminate'): void {

@@ -4,7 +4,17 @@ import type { CheckCommand, CommandOf } from '../../../src/core/commands.ts';
 import type { Governor } from '../../../src/core/governor.ts';
 import { noPolicyAllows } from '../../../src/core/policy/rule.ts';
 import { budgetConfig } from '../../support/budgets.ts';
-import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, POLICIES } from '../../support/governor.ts';
+import {
+  ADMIN,
+  CRAWLER,
+  checkOf,
+  controlOf,
+  decisionOf,
+  digestOf,
+  openGovernor,
+  opId,
+  POLICIES,
+} from '../../support/governor.ts';
 
 const OTHER_ADMIN = { ...ADMIN, subject: 'key:other' };
 
@@ -171,17 +181,7 @@ describe('how an operation ended', () => {
     const waiting = about(governor, 't:deny');
     expect(waiting).toMatchObject({ ended: undefined, ruleId: 'ask', reason: 'people decide' });
     const idOf = (op: string): string => about(governor, op).approvalId ?? expect.unreachable();
-    governor.apply<'decide-approval'>(
-      {
-        type: 'decide-approval',
-        principal: OTHER_ADMIN,
-        id: idOf('t:deny'),
-        kind: 'deny',
-        reason: 'too risky',
-        names: [],
-      },
-      2_000,
-    );
+    governor.apply<'decide-approval'>(decisionOf(governor, OTHER_ADMIN, idOf('t:deny'), 'deny', 'too risky'), 2_000);
     governor.apply<'cancel-approval'>({ type: 'cancel-approval', principal: ADMIN, id: idOf('t:cancel') }, 2_000);
     expect(about(governor, 't:deny')).toMatchObject({ ended: 'denied', reason: expect.stringContaining('too risky') });
     expect(about(governor, 't:cancel')).toMatchObject({ ended: 'denied', approvalId: idOf('t:cancel') });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { parsePolicyDocument } from '../../../src/core/policy/document.ts';
 import { compilePolicies, type PolicySet } from '../../../src/core/policy/policy.ts';
-import { ADMIN, CRAWLER, checkOf, openGovernor } from '../../support/governor.ts';
+import { ADMIN, CRAWLER, checkOf, decisionOf, openGovernor } from '../../support/governor.ts';
 
 const notify = (id: string, message: string) => ({ id, type: 'notify', message });
 const cap = (id: string, max: number) => ({ id, type: 'cap', path: 'amount', max });
@@ -143,7 +143,7 @@ describe('an allow after an approval', () => {
     expect(asked).toMatchObject({ decision: 'pending', opState: 'pending' });
     expect(asked.obligations).toBeUndefined();
     const id = asked.approvalId ?? '';
-    governor.apply({ type: 'decide-approval', principal: ADMIN, id, kind: 'approve', reason: 'ok', names: [] }, 2);
+    governor.apply(decisionOf(governor, ADMIN, id), 2);
     expect(check('t:b')).toMatchObject({ decision: 'deny', cause: 'obligation', approvalId: id });
     expect(governor.approvals.get(id)?.state).toBe('approved');
     expect(check('t:a', ['cap'])).toMatchObject({

@@ -33,6 +33,7 @@ async function serve() {
       authenticator,
       signingKeys,
       isStillAdmin: async () => true,
+      isApproverName: () => false,
       onKeyRotated: () => undefined,
     }),
     takePermit: async () => ok(undefined),

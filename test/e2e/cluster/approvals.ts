@@ -79,6 +79,24 @@ export function describeApprovals(
     expect(await check(two, 'u', 'pay-3')).toMatchObject(PENDING);
   });
 
+  test('know who is behind a key that was made at another of them', async () => {
+    const [one, two, three] = gateways();
+    const { of } = await newAgent('asked-for');
+    const make = async (gateway: TestGateway, maker?: string): Promise<string> => {
+      const made = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'n', scopes: ['admin'] }, maker);
+      return made.body.key;
+    };
+    const alice = await make(one);
+    const hers = await make(two, alice);
+    const asking = { agent: of.agent, traceId: 'lineage', spanId: 's', action: 'tool.call', resource: 'pay-4' };
+    const asked = await one.call('POST', '/svc.governance.v1.PolicyService/CheckAction', asking, alice);
+    const id = asked.body.approvalId as string;
+    const approve = (gateway: TestGateway, key: string) =>
+      gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' }, key);
+    expect(await approve(three, hers)).toMatchObject({ status: 403, body: { code: 'own_request' } });
+    expect((await approve(three, await make(two))).status).toBe(200);
+  });
+
   test('freeze an approval for a halt at another gateway, or end it for one', async () => {
     const [one, two, three] = gateways();
     const { check, scope } = await newAgent('frozen');
