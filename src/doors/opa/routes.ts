@@ -41,6 +41,10 @@ const actionInput = z.looseObject({
   ...inputFields,
 });
 const request = z.looseObject({ input: z.union([actionInput, toolInput]) });
+/** Which of both it is, is known once there is an object. */
+const anyRequest = z.looseObject({ input: z.looseObject({}) });
+const toolRequest = z.looseObject({ input: toolInput });
+const actionRequest = z.looseObject({ input: actionInput });
 
 const DECISION = { allow: 'allow', deny: 'deny', pending: 'requires-approval' } as const satisfies Record<
   Verdict['decision'],
@@ -85,7 +89,7 @@ function legibleIn(body: unknown): { readonly action: string; readonly resource:
 }
 
 function readInput(body: unknown): Result<Question, Fault> {
-  const shape = readBody(z.looseObject({ input: z.looseObject({}) }), body);
+  const shape = readBody(anyRequest, body);
   if (!shape.ok) return shape;
   const { input } = body as { readonly input: JsonObject };
   if (Object.hasOwn(input, 'action') && Object.hasOwn(input, 'tool'))
@@ -94,13 +98,13 @@ function readInput(body: unknown): Result<Question, Fault> {
 }
 
 function readTool(body: unknown, input: JsonObject): Result<Question, Fault> {
-  const read = readBody(z.looseObject({ input: toolInput }), body);
+  const read = readBody(toolRequest, body);
   if (!read.ok) return read;
   return questionOf(read.value.input, { action: 'tool.call', resource: read.value.input.tool.name }, input['args']);
 }
 
 function readAction(body: unknown, input: JsonObject): Result<Question, Fault> {
-  const read = readBody(z.looseObject({ input: actionInput }), body);
+  const read = readBody(actionRequest, body);
   if (!read.ok) return read;
   const { action, resource = '' } = read.value.input;
   return questionOf(read.value.input, { action, resource }, input['attributes']);
