@@ -14,6 +14,7 @@ import { callOnce, hasH2load, loadCalls } from './lib/grpc-load.ts';
 import { httpClient, loadHttp } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
 import { installPeers } from './lib/peers.ts';
+import { field } from './lib/protobuf.ts';
 import { heading, headline, line } from './lib/report.ts';
 import { AGENT, CHECK_BODY, startGateway, TOKEN } from './lib/subject.ts';
 
@@ -44,10 +45,6 @@ const QUESTION = JSON.stringify({
 });
 
 /** The same as its gRPC service takes it: `cerbos.svc.v1.CheckResourcesRequest`. */
-const field = (number: number, content: string | Buffer): Buffer => {
-  const bytes = Buffer.from(content);
-  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
-};
 const PRINCIPAL = Buffer.concat([field(1, 'acme/search/crawler-17'), field(3, 'agent')]);
 const RESOURCE = Buffer.concat([field(1, 'tool'), field(3, 'web_search')]);
 const CALL_OF_PEER = Buffer.concat([

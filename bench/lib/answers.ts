@@ -13,13 +13,14 @@ export async function expectAllowed(
   url: string,
   headers: Readonly<Record<string, string>>,
   body: string,
+  allowed = /"(DECISION|EFFECT)_ALLOW"/,
 ): Promise<void> {
   const answer = await fetch(url, { method: 'POST', headers, body }).then(
-    async (response) => `${response.status} ${await response.text()}`,
-    (fault: Error) => String(fault.cause ?? fault),
+    async (response) => ({ status: response.status, text: await response.text() }),
+    (fault: Error) => ({ status: 0, text: String(fault.cause ?? fault) }),
   );
-  if (!/^200 [^]*"(DECISION|EFFECT)_ALLOW"/.test(answer))
-    throw new Error(`at the end of the load, a check was answered: ${answer.slice(0, 500)}`);
+  if (answer.status !== 200 || !allowed.test(answer.text))
+    throw new Error(`at the end of the load, a check was answered: ${answer.status} ${answer.text}`.slice(0, 500));
 }
 
 /**

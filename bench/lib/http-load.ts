@@ -16,6 +16,8 @@ export type GetLoad = {
 export type Load = GetLoad & {
   /** The JSON body; the `<id>` in it becomes a number of its own for each request. */
   readonly body: string;
+  /** What an answer must match; by default that of a check over Connect, or of Cerbos. */
+  readonly allowed?: RegExp;
 };
 
 export type LoadResult = {
@@ -30,7 +32,7 @@ export const httpClient: 'wrk' | 'autocannon' = isThere('wrk') ? 'wrk' : 'autoca
 
 export async function loadHttp(load: Load): Promise<LoadResult> {
   const result = await (httpClient === 'wrk' ? loadWithWrk(load) : loadWithAutocannon(load));
-  await expectAllowed(load.url, load.headers, load.body.replace('<id>', String(Date.now())));
+  await expectAllowed(load.url, load.headers, load.body.replace('<id>', String(Date.now())), load.allowed);
   return result;
 }
 
