@@ -1,7 +1,7 @@
 // Compiles the gateway and the SDK, each to a clean dist/, so that a renamed file cannot live on there. The gateway's types
 // are not checked here: `npm run typecheck` does, and a build is what every install and every test run waits for.
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,10 @@ const BUNDLED = ['commander', 'get-east-asian-width', 'ipaddr.js', 're2js', 'yam
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
 const tsc = compiler();
-for (const dist of [join(ROOT, 'dist'), SDK_DIST]) rmSync(dist, { recursive: true, force: true });
+// The virtual environments of the tests stay: to install them takes longer than all the rest.
+const old = existsSync(join(ROOT, 'dist')) ? readdirSync(join(ROOT, 'dist')).filter((name) => name !== 'python') : [];
+for (const path of [...old.map((name) => join(ROOT, 'dist', name)), SDK_DIST])
+  rmSync(path, { recursive: true, force: true });
 // The SDK first: `svc mcp` imports it as every agent does, by its name, and so needs its types.
 if ((await compiled(join(ROOT, 'sdk', 'typescript', 'tsconfig.build.json'))) !== 0) process.exit(1);
 writeEntries();
