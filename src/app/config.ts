@@ -4,6 +4,7 @@ import { isWitnessUrl } from '../audit-log/witness/target.ts';
 import { natsServers } from '../bus/nats-servers.ts';
 import { isOrgName } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
+import { isWellEscaped } from '../core/base/text.ts';
 import { isBootstrapKey } from '../core/identity/api-key.ts';
 import { mostOpenFiles, usableCores, usableMemoryMib } from '../system/machine.ts';
 
@@ -63,14 +64,7 @@ const databaseUrl: Parse<string> = (value) => {
 };
 
 /** The driver takes a stray % as it is, but cannot read escapes that are not UTF-8. */
-function hasBadEscape(value: string): boolean {
-  try {
-    decodeURIComponent(value);
-    return false;
-  } catch {
-    return !/%(?![0-9a-f]{2})/i.test(value);
-  }
-}
+const hasBadEscape = (value: string): boolean => !isWellEscaped(value) && !/%(?![0-9a-f]{2})/i.test(value);
 
 /** Paths are appended to it, so it has no query and no fragment. */
 const baseUrl: Parse<string> = (value) => (/[?#]/.test(value) ? undefined : url('http:', 'https:')(value));

@@ -2,7 +2,7 @@
  * What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart.
  */
 import { isMapping } from '../core/base/mapping.ts';
-import { hasDotSteps } from '../core/base/text.ts';
+import { problemOfUri } from '../core/base/text.ts';
 import type { Fields, Request } from './json-rpc.ts';
 
 /** What policies decide about. */
@@ -42,8 +42,10 @@ const named =
 const located: Reader = ({ uri }) =>
   typeof uri === 'string' && uri !== '' ? resourceAt(uri, NO_ARGUMENTS) : 'params.uri must be a non-empty text';
 
-const resourceAt = (uri: string, args: Fields): Asked | string =>
-  hasDotSteps(uri) ? 'the uri must have no "." or ".." steps' : { kind: 'resource', name: uri, args };
+function resourceAt(uri: string, args: Fields): Asked | string {
+  const problem = problemOfUri(uri);
+  return problem === undefined ? { kind: 'resource', name: uri, args } : `the uri ${problem}`;
+}
 
 /** A completion is about a prompt or a resource, and sends what was typed so far to its server. */
 const completed: Reader = ({ ref, argument }) => {

@@ -51,9 +51,29 @@ export function copyOf(text: string): string {
   return whole.charCodeAt(text.length) === 0x20 ? whole.slice(0, text.length) : text;
 }
 
+/** Whether every escape of a URL is one, and all of them are UTF-8. */
+export function isWellEscaped(text: string): boolean {
+  try {
+    // Compared, because the bundler drops a call whose result nobody uses, and with it what it throws.
+    return decodeURIComponent(text).length <= text.length;
+  } catch {
+    return false;
+  }
+}
+
+/** A step in place or one up, also at the beginning, where parsers of URLs add the slashes that are missing. */
+const HAS_DOT_STEPS = /(?:^(?:(?:file|ftp|https?|wss?):)?|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\?#;]|%2f|%5c)/i;
+
 /**
- * Whether an address has a step in place or one up: whoever resolves it may come to another place than the one that
- * rules have seen.
+ * Why whoever resolves a URI may come to another place than the one that rules have seen; undefined if it is the same.
+ * A parser of URLs cuts off white space at both ends and drops line feeds and tabs, and `file:/x`, `FILE:///x` and
+ * `file://localhost/x` are one to it.
  */
-export const hasDotSteps = (address: string): boolean =>
-  /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\?#;]|%2f|%5c)/i.test(address);
+export function problemOfUri(uri: string): string | undefined {
+  if (/^\s|\s$|\p{Cc}/u.test(uri)) return 'must not have control characters, nor white space at its ends';
+  if (HAS_DOT_STEPS.test(uri)) return 'must have no "." or ".." steps';
+  if (!/^file:/i.test(uri)) return undefined;
+  return !uri.startsWith('file://') || /^file:\/\/localhost(?:[/\\]|$)/i.test(uri)
+    ? 'must begin with file:/// for a file of this machine'
+    : undefined;
+}
