@@ -360,9 +360,9 @@ const MCP = Buffer.concat([
 ]);
 const readForeign = (input: Buffer): { ok: boolean } =>
   attempt(() => {
-    const fields = fieldsOf(input);
+    const fields = fieldsOf(input, 1, 4, 5);
     for (const number of [1, 4, 5]) {
-      const inner = fieldsIn(fieldsIn(fields, number), 4);
+      const inner = fieldsIn(fieldsIn(fields, number, 4), 4, 3);
       pairsIn(inner, 3);
       pairsIn(fields, number);
     }

@@ -5,18 +5,18 @@
  */
 import { isMapping } from '../../core/base/mapping.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
-import { hasDotSteps } from '../../core/base/text.ts';
+import { cutText, problemOfUri } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Call } from '../grpc/call.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
-import { BinaryReader } from '../proto/binary-reader.ts';
+import { BinaryReader, NO_MAX_FIELDS } from '../proto/binary-reader.ts';
 import { BinaryWriter } from '../proto/binary-writer.ts';
-import { type BytesFields, field, fieldsOf, numberField, pairsIn, textOf } from '../proto/fields.ts';
-import { parseJson } from '../proto/json.ts';
+import { type BytesFields, field, fieldsOf, limitSize, numberField, pairsIn, textOf } from '../proto/fields.ts';
+import { textOf as jsonTextOf, parseJsonText } from '../proto/json.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt, Malformed } from '../proto/schema.ts';
-import { allowanceFor, readStruct, writeStruct } from '../proto/struct.ts';
+import { allowanceFor, readStruct, type StructLimits, writeStruct } from '../proto/struct.ts';
 import { judge, judgePassage, recordRefusal } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { AGENT_HEADER, type KnownBearer, knownBearer } from '../rpc/speaker.ts';
@@ -30,13 +30,16 @@ const RESULT = { pass: 1, mutated: 2, error: 3 } as const;
 const ERROR = { code: 1, reason: 2 } as const;
 const ERROR_CODE = { unknown: 0, permissionDenied: 1, resourceExhausted: 2, invalid: 3 } as const;
 
+/** Of headers and metadata, in bytes: they are read before anybody is known. */
+const MAX_HEAD_BYTES = 128 * 1024;
+
+type Identity = { readonly authorization: string | undefined; readonly claimed: string | undefined };
+
 type McpMessage = {
   readonly services: readonly string[];
   readonly method: string;
-  /** Parameters or result; undefined where there are none. */
-  readonly payload: JsonObject | undefined;
-  readonly isStruct: boolean;
-  readonly authorization: string | undefined;
+  /** Parameters or result, not read yet; undefined where there are none. */
+  readonly payload: Buffer | undefined;
   readonly claimed: string | undefined;
 };
 type Asked = { readonly action: string; readonly name: string; readonly attributes: JsonObject };
@@ -64,7 +67,7 @@ const method = (ports: WirePorts, { count, onDefect }: ForeignOptions, answer: A
     maxBytes: MAX_BATCH_BYTES, // lists of tools are long
     keep: (metadata) => String(metadata[AGENT_HEADER] ?? ''),
     handle: async (bytes, call, agent) => {
-      const identity = attempt(() => identityIn(fieldsOf(bytes)));
+      const identity = attempt(() => identityIn(bytes));
       if (!identity.ok) return ok(refusal(identity.fault));
       try {
         const authorization = identity.value.authorization ?? call.authorization;
@@ -73,11 +76,10 @@ const method = (ports: WirePorts, { count, onDefect }: ForeignOptions, answer: A
         const bearer = await knownBearer(ports, authorization, { address: call.address });
         if (!bearer.ok) return ok(refusal(bearer.fault));
         const claimed = identity.value.claimed || agent || undefined;
-        const read = attempt(() => ({ ...readMessage(bytes), authorization, claimed }));
-        const answered = read.ok ? await answer(ports, read.value, bearer.value, call) : read;
-        if (answered.ok) return answered;
-        if (answered.fault.kind !== 'invalid_argument' || read.ok) return ok(refusal(answered.fault));
-        return ok(refusal(await onRecord(ports, bearer.value, claimed, answered.fault)));
+        const message = attempt(() => ({ ...readMessage(bytes), claimed }));
+        if (!message.ok) return ok(refusal(await onRecord(ports, bearer.value, claimed, message.fault)));
+        const answered = await answer(ports, message.value, bearer.value, call);
+        return answered.ok ? answered : ok(refusal(answered.fault));
       } catch (error) {
         onDefect(error);
         return ok(refusal({ kind: 'internal' }));
@@ -85,71 +87,131 @@ const method = (ports: WirePorts, { count, onDefect }: ForeignOptions, answer: A
     },
   });
 
-/** The headers of the agent's own request, or what agentgateway is configured to say about it. */
-function identityIn(fields: BytesFields): Pick<McpMessage, 'authorization' | 'claimed'> {
-  const metadata = structIn(fields.get(MESSAGE.metadata)?.at(-1));
+/** The headers of the agent's own request, or what agentgateway is configured to say about it. Throws `Malformed`. */
+function identityIn(bytes: Buffer): Identity {
+  const fields = fieldsOf(bytes, MESSAGE.metadata, MESSAGE.headers);
+  limitSize(fields, MAX_HEAD_BYTES);
+  const headers = pairsIn(fields, MESSAGE.headers);
+  const metadata = fields.get(MESSAGE.metadata)?.at(-1);
   const value = (wanted: string): string | undefined => {
-    const found = new Set(
-      pairsIn(fields, MESSAGE.headers).flatMap(([name, text]) => (name.toLowerCase() === wanted ? [text] : [])),
-    );
+    const found = new Set(headers.flatMap(([name, text]) => (name.toLowerCase() === wanted ? [text] : [])));
     if (found.size > 1) throw new Malformed(wanted, 'must not be sent more than once');
     const [header] = found;
-    if (header !== undefined) return header;
-    const stated = metadata?.[wanted];
-    return typeof stated === 'string' ? stated : undefined;
+    return header ?? (metadata && textInStruct(metadata, wanted));
   };
   return { authorization: value('authorization'), claimed: value(AGENT_HEADER) };
 }
 
+/** The numbers of fields of google.protobuf.Struct. */
+const STRUCT = { fields: 1 } as const;
+const ENTRY = { key: 1, value: 2 } as const;
+const VALUE = { string: 3 } as const;
+
+/** The text under a name, with nothing else of the Struct read. */
+function textInStruct(struct: Buffer, wanted: string): string | undefined {
+  const entries = (fieldsOf(struct, STRUCT.fields).get(STRUCT.fields) ?? []).map((bytes) =>
+    fieldsOf(bytes, ENTRY.key, ENTRY.value),
+  );
+  const value = entries
+    .filter((entry) => textOf(entry, ENTRY.key) === wanted)
+    .at(-1)
+    ?.get(ENTRY.value)
+    ?.at(-1);
+  return value && fieldsOf(value, VALUE.string).get(VALUE.string)?.at(-1)?.toString();
+}
+
 /** Throws `Malformed`. */
-function readMessage(bytes: Buffer): Pick<McpMessage, 'services' | 'method' | 'payload' | 'isStruct'> {
-  const fields = fieldsOf(bytes);
-  const payload = fields.get(MESSAGE.payload)?.at(-1);
-  // JSON of an object begins with a brace; a Struct with the tag of its first entry, or it is empty.
-  const isStruct = payload !== undefined && (payload.length === 0 || payload[0] === 0x0a);
+function readMessage(bytes: Buffer): Omit<McpMessage, 'claimed'> {
+  const fields: BytesFields = fieldsOf(bytes, MESSAGE.services, MESSAGE.method, MESSAGE.payload);
   return {
     services: (fields.get(MESSAGE.services) ?? []).map(String),
     method: textOf(fields, MESSAGE.method),
-    payload: isStruct ? structIn(payload) : payload && readStructJson(parseJson(payload), 'payload'),
-    isStruct,
+    payload: fields.get(MESSAGE.payload)?.at(-1),
   };
 }
 
-function structIn(bytes: Buffer | undefined): JsonObject | undefined {
-  if (bytes === undefined) return undefined;
-  const reader = new BinaryReader(bytes);
-  const struct = readStruct(reader, allowanceFor('payload'));
-  reader.finish();
-  return struct;
+/** JSON of an object begins with a brace; a Struct with the tag of its first entry, or it is empty. */
+const isStruct = (payload: Buffer | undefined): boolean =>
+  payload !== undefined && (payload.length === 0 || payload[0] === 0x0a);
+
+/** `limits`: those of attributes unless given. */
+function readPayload(payload: Buffer | undefined, limits?: StructLimits): Result<JsonObject, Fault> {
+  return attempt(() => {
+    if (payload === undefined) return {};
+    if (!isStruct(payload)) {
+      const json = parseJsonText(jsonTextOf(payload), 0, limits && LIST_MARKS);
+      return readStructJson(json, 'payload', limits);
+    }
+    const reader = new BinaryReader(payload, limits && NO_MAX_FIELDS);
+    const struct = readStruct(reader, allowanceFor('payload', limits));
+    reader.finish();
+    return struct;
+  });
 }
 
 const ACTION = { tool: 'mcp.call', resource: 'mcp.read', prompt: 'mcp.prompt' } as const;
 
-/** What a request of MCP is about; undefined for those that only set up or list, which pass. */
-function askedBy({ method: name, payload = {} }: McpMessage): Result<Asked | undefined, Fault> {
-  switch (name) {
-    case 'tools/call':
-      return named(payload, ACTION.tool);
-    case 'prompts/get':
-      return named(payload, ACTION.prompt);
-    case 'resources/read':
-    case 'resources/subscribe':
-      return located(payload['uri'], 'params.uri');
-    case 'completion/complete': {
-      const ref = isMapping(payload['ref']) ? payload['ref'] : {};
-      return ref['type'] === 'ref/prompt'
-        ? named({ name: ref['name'] }, ACTION.prompt, 'params.ref')
-        : located(ref['uri'], 'params.ref');
-    }
-    default:
-      return name === '' ? invalid('method', 'is required') : ok(undefined);
-  }
+/** They only set up, list, or say what has become of a request. What they list is left out of the answer. */
+const PASSING: ReadonlySet<string> = new Set([
+  'initialize',
+  'server/discover',
+  'ping',
+  'logging/setLevel',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/unsubscribe',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/roots/list_changed',
+]);
+
+type Reader = (params: JsonObject) => Result<Asked | undefined, Fault>;
+
+const readLocated: Reader = (params) => located(params['uri'], 'params.uri');
+
+/** The requests that are checked, and what in them is. */
+const CHECKED: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['tools/call', (params) => named(params, ACTION.tool)],
+  ['prompts/get', (params) => named(params, ACTION.prompt)],
+  ['resources/read', readLocated],
+  ['resources/subscribe', readLocated],
+  ['completion/complete', readCompletion],
+  ['subscriptions/listen', readSubscriptions],
+]);
+
+function readCompletion(params: JsonObject): Result<Asked, Fault> {
+  const ref = isMapping(params['ref']) ? params['ref'] : {};
+  return ref['type'] === 'ref/prompt'
+    ? named({ name: ref['name'] }, ACTION.prompt, 'params.ref')
+    : located(ref['uri'], 'params.ref');
+}
+
+/** That a list has changed says nothing of what is in it. */
+function readSubscriptions({ notifications }: JsonObject): Result<undefined, Fault> {
+  if (!isMapping(notifications)) return invalid('params.notifications', 'must be an object');
+  const { resourceSubscriptions: uris = [] } = notifications;
+  return Array.isArray(uris) && uris.length === 0
+    ? ok(undefined)
+    : invalid('params.notifications.resourceSubscriptions', 'must be empty; use resources/subscribe');
+}
+
+/** What a request of MCP is about; undefined for those that pass. What is not known here is not passed on. */
+function askedBy({ method: name, payload }: McpMessage): Result<Asked | undefined, Fault> {
+  if (name === '') return invalid('method', 'is required');
+  if (PASSING.has(name)) return ok(undefined);
+  const read = CHECKED.get(name);
+  if (read === undefined) return invalid('method', `must be one that the gateway can judge, not ${cutText(name, 64)}`);
+  const params = readPayload(payload);
+  return params.ok ? read(params.value) : params;
 }
 
 function located(uri: unknown, field: string): Result<Asked, Fault> {
   if (typeof uri !== 'string' || uri === '') return invalid(field, 'is required');
-  if (hasDotSteps(uri)) return invalid(field, 'must have no "." or ".." steps');
-  return ok({ action: ACTION.resource, name: uri, attributes: {} });
+  const problem = problemOfUri(uri);
+  return problem === undefined ? ok({ action: ACTION.resource, name: uri, attributes: {} }) : invalid(field, problem);
 }
 
 function named(
@@ -198,7 +260,11 @@ const LISTS: Readonly<Record<string, { readonly member: string; readonly key: st
 /** Each item of a list is a question about each of the servers whose lists were joined. */
 const MAX_QUESTIONS = 10_000;
 
-/** Leaves in a list what the agent could use; any other result passes. */
+/** Of a list of 4 MiB whose items have schemas; nobody's attributes. */
+const LIST_LIMITS: StructLimits = { depth: 64, keys: 200_000, items: 100_000, isExact: false };
+const LIST_MARKS = 300_000;
+
+/** Leaves in a list what the agent could use; any other result passes unread. */
 async function checkResponse(
   ports: WirePorts,
   message: McpMessage,
@@ -206,8 +272,11 @@ async function checkResponse(
   caller: Pick<Call, 'cancelled'>,
 ): Promise<Result<Buffer, Fault>> {
   const list = Object.hasOwn(LISTS, message.method) ? LISTS[message.method] : undefined;
-  const items = list === undefined ? undefined : message.payload?.[list.member];
-  if (list === undefined || !Array.isArray(items)) return ok(PASS);
+  if (list === undefined) return ok(PASS);
+  const result = readPayload(message.payload, LIST_LIMITS);
+  if (!result.ok) return fail(await onRecord(ports, bearer, message.claimed, result.fault));
+  const items = result.value[list.member];
+  if (!Array.isArray(items)) return ok(PASS);
   if (items.length * message.services.length > MAX_QUESTIONS)
     return invalid(`result.${list.member}`, `times the services must be at most ${MAX_QUESTIONS}`);
   const kept: unknown[] = [];
@@ -220,7 +289,7 @@ async function checkResponse(
     if (usable.value) kept.push(item);
   }
   if (kept.length === items.length) return ok(PASS);
-  return ok(field(RESULT.mutated, encodePayload({ ...message.payload, [list.member]: kept }, message.isStruct)));
+  return ok(field(RESULT.mutated, encodePayload({ ...result.value, [list.member]: kept }, isStruct(message.payload))));
 }
 
 /** By at least one of the servers whose lists were joined. A condition that lacks the arguments is no denial yet. */
@@ -240,10 +309,10 @@ async function isUsable(
   return ok(false);
 }
 
-function encodePayload(payload: JsonObject, isStruct: boolean): Buffer {
-  if (!isStruct) return Buffer.from(JSON.stringify(payload));
+function encodePayload(payload: JsonObject, asStruct: boolean): Buffer {
+  if (!asStruct) return Buffer.from(JSON.stringify(payload));
   const writer = new BinaryWriter();
-  writeStruct(writer, payload, allowanceFor('payload'));
+  writeStruct(writer, payload, allowanceFor('payload', LIST_LIMITS));
   return writer.finish();
 }
 

@@ -3,11 +3,21 @@
  * CheckResponse: an error of gRPC would let the request pass where Envoy is set to `failure_mode_allow`.
  */
 import { assert, ok, type Result } from '../../core/base/result.ts';
+import { isWellEscaped } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Origin } from '../../use-cases/use-cases.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
 import { CODE } from '../grpc/status.ts';
-import { type BytesFields, field, fieldsOf, messageIn, numberField, pairsIn, textOf } from '../proto/fields.ts';
+import {
+  type BytesFields,
+  field,
+  fieldsOf,
+  limitSize,
+  messageIn,
+  numberField,
+  pairsIn,
+  textOf,
+} from '../proto/fields.ts';
 import { attempt } from '../proto/schema.ts';
 import { judgePassage, recordRefusal, type Verdict } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
@@ -32,13 +42,18 @@ const OK_RESPONSE = { headersToRemove: 5 } as const;
 /** Those that say nothing of who somebody is. All others, cookies and tokens among them, are dropped unread. */
 const HARMLESS = ['accept', 'content-length', 'content-type', 'user-agent'];
 
+/** Of the head of a request, in bytes: Envoy takes 60 KiB unless it is configured otherwise. */
+const MAX_HEAD_BYTES = 128 * 1024;
+
+/** Names in lower case. Of a name that is there twice, both. */
+type Headers = readonly (readonly [name: string, value: string])[];
+
 type HttpRequest = {
   readonly method: string;
   readonly path: string;
   readonly host: string;
   readonly scheme: string;
-  /** Names in lower case. Of a name that is there twice, both. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: Headers;
 };
 
 export function envoyService(ports: WirePorts, { count, onDefect }: ForeignOptions): Methods {
@@ -50,10 +65,10 @@ export function envoyService(ports: WirePorts, { count, onDefect }: ForeignOptio
     encode: (response: Buffer) => response,
     maxBytes: MAX_BATCH_BYTES, // Envoy may be told to send bodies along; they are skipped
     handle: async (bytes, { address }) => {
-      const request = attempt(() => readRequest(bytes));
-      if (!request.ok) return ok(faulty(request.fault));
+      const http = attempt(() => httpIn(bytes));
+      if (!http.ok) return ok(faulty(http.fault));
       try {
-        return ok(await answer(ports, request.value, { address }));
+        return ok(await answer(ports, http.value, { address }));
       } catch (error) {
         onDefect(error);
         return ok(faulty({ kind: 'internal' }));
@@ -63,32 +78,41 @@ export function envoyService(ports: WirePorts, { count, onDefect }: ForeignOptio
   return new Map([[`/${ENVOY_SERVICE}/Check`, method]]);
 }
 
-/** Throws `Malformed`. */
-function readRequest(bytes: Buffer): HttpRequest {
-  const request = messageIn(messageIn(fieldsOf(bytes), REQUEST.attributes), ATTRIBUTES.request);
-  const http = messageIn(request, INNER_REQUEST.http);
-  const listed = [...pairsIn(http, HTTP.headers), ...listedHeaders(http)];
-  const headers = listed.map(([name, value]) => [name.toLowerCase(), value] as const);
-  return {
-    method: textOf(http, HTTP.method),
-    path: textOf(http, HTTP.path),
-    host: textOf(http, HTTP.host),
-    scheme: textOf(http, HTTP.scheme),
-    headers,
-  };
+/** Where the parts of the request's head lie; its body is passed over. Throws `Malformed`. */
+function httpIn(bytes: Buffer): { readonly fields: BytesFields; readonly headers: Headers } {
+  const attributes = messageIn(fieldsOf(bytes, REQUEST.attributes), REQUEST.attributes, ATTRIBUTES.request);
+  const request = messageIn(attributes, ATTRIBUTES.request, INNER_REQUEST.http);
+  const fields = messageIn(request, INNER_REQUEST.http, ...Object.values(HTTP));
+  limitSize(fields, MAX_HEAD_BYTES);
+  const listed = [...pairsIn(fields, HTTP.headers), ...listedHeaders(fields)];
+  return { fields, headers: listed.map(([name, value]) => [name.toLowerCase(), value] as const) };
 }
 
 /** As Envoy sends them with `encode_raw_headers`. */
-const listedHeaders = (http: BytesFields): HttpRequest['headers'] =>
-  (messageIn(http, HTTP.headerMap).get(HEADER_MAP.headers) ?? []).map((bytes) => {
-    const header = fieldsOf(bytes);
+const listedHeaders = (http: BytesFields): Headers =>
+  (messageIn(http, HTTP.headerMap, HEADER_MAP.headers).get(HEADER_MAP.headers) ?? []).map((bytes) => {
+    const header = fieldsOf(bytes, ...Object.values(HEADER));
     return [textOf(header, HEADER.key), textOf(header, HEADER.value) || textOf(header, HEADER.rawValue)];
   });
 
-/** `origin`: of Envoy, or of whom it forwards as a trusted proxy. What the message says of it, anybody could. */
-async function answer(ports: WirePorts, request: HttpRequest, origin: Origin): Promise<Buffer> {
-  const bearer = await knownBearer(ports, only(request, 'authorization'), origin);
+/**
+ * Nothing but the headers is read before the caller is known. `origin`: of Envoy, or of whom it forwards as a trusted
+ * proxy. What the message says of it, anybody could.
+ */
+async function answer(
+  ports: WirePorts,
+  { fields, headers }: ReturnType<typeof httpIn>,
+  origin: Origin,
+): Promise<Buffer> {
+  const bearer = await knownBearer(ports, only({ headers }, 'authorization'), origin);
   if (!bearer.ok) return faulty(bearer.fault);
+  const request: HttpRequest = {
+    method: textOf(fields, HTTP.method),
+    path: textOf(fields, HTTP.path),
+    host: textOf(fields, HTTP.host),
+    scheme: textOf(fields, HTTP.scheme),
+    headers,
+  };
   const claimed = only(request, AGENT_HEADER);
   const resource = resourceOf(request);
   if (!resource.ok) {
@@ -109,7 +133,7 @@ async function answer(ports: WirePorts, request: HttpRequest, origin: Origin): P
 }
 
 /** Undefined where it is absent, empty, or there with two values: then it is unclear which of them counts. */
-function only({ headers }: HttpRequest, wanted: string): string | undefined {
+function only({ headers }: Pick<HttpRequest, 'headers'>, wanted: string): string | undefined {
   const values = new Set(headers.flatMap(([name, value]) => (name === wanted ? [value] : [])));
   return values.size === 1 ? [...values][0] || undefined : undefined;
 }
@@ -129,18 +153,41 @@ const pathOf = (path: string): string =>
     return /[\w.~-]/.test(character) ? character : escape;
   }) || '/';
 
-const plainUrl = ({ scheme, host, path }: HttpRequest): string =>
-  `${scheme.toLowerCase() || 'http'}://${host.toLowerCase()}${pathOf(path)}`;
+const schemeOf = ({ scheme }: HttpRequest): string => scheme.toLowerCase() || 'http';
+
+const DEFAULT_PORT: ReadonlyMap<string, string> = new Map([
+  ['http', '80'],
+  ['https', '443'],
+]);
+
+/** As `new URL` writes it: without the dot at its end, and without the port that its scheme has anyway. */
+function hostOf(request: HttpRequest): string {
+  const [, name = '', port] = /^(.*?)\.?(?::(\d+))?$/.exec(request.host.toLowerCase()) ?? [];
+  return port === undefined || port === DEFAULT_PORT.get(schemeOf(request)) ? name : `${name}:${port}`;
+}
+
+const plainUrl = (request: HttpRequest): string => `${schemeOf(request)}://${hostOf(request)}${pathOf(request.path)}`;
 
 /** An empty step, one in place or one up: the server behind Envoy may make of it a path that no rule has seen. */
 const HAS_STEPS = /(?:[/\\]|%2f|%5c)(?:\.{1,2}(?:$|[/\\;]|%2f|%5c)|[/\\]|%2f|%5c)/i;
 
+/**
+ * Servers differ in what they make of these: one takes %2f for a separator, another ends the path at ";" or at a NUL,
+ * another decodes %25 and what follows it a second time.
+ */
+const IS_AMBIGUOUS = /[\\;#]|%(?:2f|5c|3b|23|25|[01][\da-f]|7f)/i;
+
 function resourceOf(request: HttpRequest): Result<string, Fault> {
   const { host, path } = request;
-  if (!/^[^\s/?#@\\]+$/.test(host)) return invalid('host', 'is missing or malformed');
+  if (!DEFAULT_PORT.has(schemeOf(request))) return invalid('scheme', 'must be http or https');
+  if (!/^[^\s/?#@\\]+$/.test(host) || hostOf(request) === '') return invalid('host', 'is missing or malformed');
   if (path !== '' && !path.startsWith('/')) return invalid('path', 'must begin with /');
   if (HAS_STEPS.test(pathOf(path)))
     return invalid('path', 'has empty, "." or ".." steps; let Envoy resolve them: normalize_path, merge_slashes');
+  const [step = ''] = path.split('?', 1);
+  if (IS_AMBIGUOUS.test(step))
+    return invalid('path', 'has "\\", ";", "#" or an escape of these, of "/", "%" or a control character');
+  if (!isWellEscaped(step)) return invalid('path', 'has an escape that is no UTF-8');
   return ok(plainUrl(request));
 }
 

@@ -22,7 +22,7 @@ export class Descriptors {
 
   /** `set` is a FileDescriptorSet: its only field, number 1, repeats a file. */
   constructor(set: Buffer) {
-    for (const bytes of fieldsOf(set).get(1) ?? []) this.#add(bytes);
+    for (const bytes of fieldsOf(set, 1).get(1) ?? []) this.#add(bytes);
   }
 
   hasMessage(symbol: string): boolean {
@@ -43,26 +43,26 @@ export class Descriptors {
   }
 
   #add(bytes: Buffer): void {
-    const file = fieldsOf(bytes);
+    const file = fieldsOf(bytes, ...Object.values(FILE));
     const name = textOf(file, FILE.name);
     const scope = textOf(file, FILE.package);
     const dependencies = (file.get(FILE.dependency) ?? []).map(String);
     this.#files.set(name, { bytes, dependencies });
     for (const message of file.get(FILE.message) ?? []) this.#addMessage(message, scope, name);
-    for (const each of file.get(FILE.enum) ?? []) this.#addSymbol(fieldsOf(each), scope, name);
+    for (const each of file.get(FILE.enum) ?? []) this.#addSymbol(fieldsOf(each, NAME), scope, name);
     for (const each of file.get(FILE.service) ?? []) {
-      const service = fieldsOf(each);
+      const service = fieldsOf(each, NAME, SERVICE.method);
       const symbol = this.#addSymbol(service, scope, name);
-      for (const method of service.get(SERVICE.method) ?? []) this.#addSymbol(fieldsOf(method), symbol, name);
+      for (const method of service.get(SERVICE.method) ?? []) this.#addSymbol(fieldsOf(method, NAME), symbol, name);
     }
   }
 
   #addMessage(bytes: Buffer, scope: string, file: string): void {
-    const message = fieldsOf(bytes);
+    const message = fieldsOf(bytes, NAME, MESSAGE.nested, MESSAGE.enum);
     const symbol = this.#addSymbol(message, scope, file);
     this.#messages.add(symbol);
     for (const nested of message.get(MESSAGE.nested) ?? []) this.#addMessage(nested, symbol, file);
-    for (const each of message.get(MESSAGE.enum) ?? []) this.#addSymbol(fieldsOf(each), symbol, file);
+    for (const each of message.get(MESSAGE.enum) ?? []) this.#addSymbol(fieldsOf(each, NAME), symbol, file);
   }
 
   #addSymbol(fields: BytesFields, scope: string, file: string): string {

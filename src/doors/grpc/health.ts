@@ -6,6 +6,9 @@ import { quoted } from './head.ts';
 import { type Methods, type Outcome, type Sender, serverStream, unary } from './method.ts';
 import { CODE, grpcError } from './status.ts';
 
+/** A name is short. */
+const MAX_REQUEST_BYTES = 4 * 1024;
+
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 
 const SERVING_STATUS = { serving: 1, 'not serving': 2, 'service unknown': 3 } as const;
@@ -28,6 +31,7 @@ export function healthService(services: readonly string[]): Health {
   const check = unary({
     decode: decodeService,
     encode: encodeStatus,
+    maxBytes: MAX_REQUEST_BYTES,
     handle: async (service) =>
       services.includes(service)
         ? ok(status)
@@ -36,6 +40,7 @@ export function healthService(services: readonly string[]): Health {
   const watch = serverStream({
     decode: decodeService,
     encode: encodeStatus,
+    maxBytes: MAX_REQUEST_BYTES,
     isPublic: true, // load balancers watch without a credential
     handle: (service, to: Sender<ServingStatus>) => {
       // No services are added later, so what is unknown stays so.
@@ -64,7 +69,7 @@ const decodeService = (bytes: Buffer): Outcome<string> =>
     const reader = new BinaryReader(bytes);
     let service = '';
     while (reader.position < reader.end) {
-      const tag = reader.uint32();
+      const tag = reader.tag();
       if (tag === SERVICE_TAG) service = reader.string('service');
       else reader.skip(tag);
     }

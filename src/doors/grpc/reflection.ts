@@ -51,7 +51,7 @@ function readRequest(bytes: Buffer): Asked {
   const reader = new BinaryReader(bytes);
   let asked: Asked = { number: 0, text: '' };
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     const number = tag >>> 3;
     if ((tag & 7) !== WIRE_BYTES || !Object.values<number>(ASKED).includes(number)) reader.skip(tag);
     else if (number === ASKED.fileWithExtension) asked = { number, text: textOfExtension(bytes, reader.span()) };
@@ -66,7 +66,7 @@ function textOfExtension(bytes: Buffer, { from, to }: { readonly from: number; r
   const reader = new BinaryReader(bytes.subarray(from, to));
   let text = '';
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag >>> 3 === 1 && (tag & 7) === WIRE_BYTES) text = reader.string('containing_type');
     else reader.skip(tag);
   }

@@ -106,7 +106,7 @@ function spansOf(body: Buffer): readonly ItemSpan[] {
   const reader = new BinaryReader(body);
   const spans: ItemSpan[] = [];
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag !== REQUESTS) {
       reader.skip(tag);
       continue;

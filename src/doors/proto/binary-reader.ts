@@ -12,6 +12,13 @@ const WIRE_GROUP_END = 4;
 const WIRE_FIXED32 = 5;
 
 const MAX_GROUP_DEPTH = 32;
+/**
+ * Fields of a message and of all that is nested in it. Attributes at their limits have 24,000; a megabyte of nothing
+ * but fields would have half a million, and take as long as a thousand checks.
+ */
+export const MAX_FIELDS = 32_768;
+/** More than any message has bytes. */
+export const NO_MAX_FIELDS = 2 ** 30 - 1;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 const truncated = (): Malformed => new Malformed('message', 'is truncated or has a wrong length');
@@ -20,14 +27,15 @@ export class BinaryReader {
   position = 0;
   #bytes: Buffer;
   #end: number;
+  #fieldsLeft: number;
   // One native call for the whole message instead of one for each string: cutting a string out of another is far
-  // cheaper.
-  #latin1: string;
+  // cheaper. Only made for a message of which a string is read.
+  #latin1: string | undefined = undefined;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, maxFields = MAX_FIELDS) {
     this.#bytes = bytes;
     this.#end = bytes.length;
-    this.#latin1 = bytes.toString('latin1');
+    this.#fieldsLeft = maxFields;
   }
 
   /** Where the message ends that `open` has entered, or the whole input. */
@@ -35,7 +43,13 @@ export class BinaryReader {
     return this.#end;
   }
 
-  /** A tag, a length, a bool or an enum: the low 32 bits of a varint. */
+  /** Begins the next field. */
+  tag(): number {
+    if (this.#fieldsLeft-- === 0) throw new Malformed('message', `has more than ${MAX_FIELDS} fields`);
+    return this.uint32();
+  }
+
+  /** A length, a bool or an enum: the low 32 bits of a varint. */
   uint32(): number {
     const bytes = this.#bytes;
     const first = bytes[this.position++];
@@ -92,6 +106,7 @@ export class BinaryReader {
     for (let index = start; index < end; index++) {
       if (bytes[index]! > 0x7f) return this.#decodeUtf8(start, end, field);
     }
+    this.#latin1 ??= bytes.toString('latin1');
     return this.#latin1.slice(start, end);
   }
 
@@ -151,7 +166,7 @@ export class BinaryReader {
     if (depth === MAX_GROUP_DEPTH) throw new Malformed('message', 'has groups nested too deeply');
     for (;;) {
       if (this.position >= this.#end) throw truncated();
-      const tag = this.uint32();
+      const tag = this.tag();
       if ((tag & 7) !== WIRE_GROUP_END) this.skip(tag, depth + 1);
       else if (tag >>> 3 === open >>> 3) return;
       else throw new Malformed('message', 'has mismatched groups');

@@ -6,7 +6,7 @@
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
-import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
+import { BinaryReader, MAX_FIELDS, NO_MAX_FIELDS, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import {
   readCheckActionRequest,
@@ -17,7 +17,7 @@ import {
 } from './check-binary.ts';
 import type { CheckActionRequest, JsonObject, MessageName, Messages } from './messages.ts';
 import { type FieldShape, Malformed, type MessageShape, malformed, messageShape, tooMany } from './schema.ts';
-import { allowanceFor, readStruct, writeStruct } from './struct.ts';
+import { allowanceFor, limitsOf, readStruct, writeStruct } from './struct.ts';
 import { readTimestamp, writeTimestamp } from './timestamp.ts';
 
 type Message = Record<string, unknown>;
@@ -87,6 +87,9 @@ export type BinaryCodec<T> = {
 
 export function binaryCodec<N extends MessageName>(name: N): BinaryCodec<Messages[N]> {
   const shape = messageShape(name);
+  // A batch has as many fields as fit into its size: see batch.ts.
+  const maxFields =
+    name === 'BatchCheckActionsRequest' || name === 'BatchCheckActionsResponse' ? NO_MAX_FIELDS : MAX_FIELDS;
   const read = (HAND_WRITTEN[name]?.read ?? ((reader) => readFields(reader, shape, emptyMessage(shape), ''))) as (
     reader: BinaryReader,
   ) => Messages[N];
@@ -96,6 +99,7 @@ export function binaryCodec<N extends MessageName>(name: N): BinaryCodec<Message
       try {
         const reader = new BinaryReader(
           Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+          maxFields,
         );
         const message = read(reader);
         reader.finish();
@@ -114,7 +118,7 @@ export function binaryCodec<N extends MessageName>(name: N): BinaryCodec<Message
 
 function readFields(reader: BinaryReader, shape: MessageShape, message: Message, path: string): Message {
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     const field = shape.byNumber.get(tag >>> 3);
     if (field === undefined || (tag & 7) !== WIRE_TYPE[field.kind]) {
       reader.skip(tag);
@@ -146,7 +150,9 @@ function readValue(reader: BinaryReader, field: FieldShape, known: unknown, path
     case 'enum':
       return field.shape.wordByNumber.get(reader.uint32()) ?? 'unspecified';
     case 'struct':
-      return inside(reader, () => readStruct(reader, allowanceFor(path), 1, known as JsonObject | undefined));
+      return inside(reader, () =>
+        readStruct(reader, allowanceFor(path, limitsOf(field.protoName)), 1, known as JsonObject | undefined),
+      );
     case 'timestamp':
       return inside(reader, () => readTimestamp(reader, path));
     case 'message':

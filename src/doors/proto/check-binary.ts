@@ -18,7 +18,7 @@ import {
   type StreamCheckActionsResponse,
 } from './messages.ts';
 import { Malformed, tooMany } from './schema.ts';
-import { type Allowance, allowanceFor, readStruct, writeStruct } from './struct.ts';
+import { type Allowance, allowanceFor, PROPERTIES, readStruct, writeStruct } from './struct.ts';
 import { readTimestamp, writeTimestamp } from './timestamp.ts';
 
 const tag = (field: number, wireType: number): number => (field << 3) | wireType;
@@ -60,7 +60,7 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
   let allowance: Allowance | undefined; // of all parts that attributes come in
   const supportedObligations: string[] = [];
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     switch (tag) {
       case AGENT:
         message.agent = readAgentId(reader, message.agent, 'agent');
@@ -119,7 +119,7 @@ export function correlationIdOf(bytes: Buffer): string | undefined {
     const reader = new BinaryReader(bytes);
     let correlationId: string | undefined;
     while (reader.position < reader.end) {
-      const tag = reader.uint32();
+      const tag = reader.tag();
       if (tag === REQUEST_CORRELATION_ID) correlationId = reader.string('correlation_id');
       else reader.skip(tag);
     }
@@ -137,7 +137,7 @@ function readAgentId(reader: BinaryReader, known: AgentId | undefined, field: st
   let agentId = known?.agentId ?? '';
   const outer = reader.open();
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     switch (tag) {
       case 10:
         orgId = reader.string(`${field}.org_id`);
@@ -271,10 +271,11 @@ function readObligation(reader: BinaryReader): Obligation {
   let properties: JsonObject | undefined;
   const outer = reader.open();
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag === 10) id = reader.string('obligations.id');
     else if (tag === 18) type = reader.string('obligations.type');
-    else if (tag === 26) properties = readAttributes(reader, properties, allowanceFor('obligations.properties'));
+    else if (tag === 26)
+      properties = readAttributes(reader, properties, allowanceFor('obligations.properties', PROPERTIES));
     else reader.skip(tag);
   }
   reader.close(outer);
@@ -306,7 +307,7 @@ function writeCheckError(writer: BinaryWriter, error: CheckError): void {
 export function readCheckActionResponse(reader: BinaryReader): CheckActionResponse {
   const response: Writable<CheckActionResponse> = { ...NO_ANSWER };
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     switch (tag) {
       case DECISION:
         response.decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified';

@@ -6,7 +6,16 @@ import { cutText } from '../../core/base/text.ts';
 import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
 import type { AgentId, JsonObject } from './messages.ts';
 import { Malformed, tooMany } from './schema.ts';
-import { type Allowance, allowanceFor, enter, MAX_SHOWN_KEY, takeItem, takeKey } from './struct.ts';
+import {
+  type Allowance,
+  allowanceFor,
+  enter,
+  MAX_SHOWN_KEY,
+  type StructLimits,
+  takeItem,
+  takeKey,
+  takeNumber,
+} from './struct.ts';
 
 type Source = Readonly<Record<string, unknown>>;
 
@@ -101,16 +110,15 @@ function once(known: string | undefined, value: unknown, path: string, name: str
 }
 
 /** Attributes are JSON already; they only have to keep within their limits. */
-export function readStructJson(value: unknown, path: string): JsonObject {
+export function readStructJson(value: unknown, path: string, limits?: StructLimits): JsonObject {
   const struct = jsonObject(value, `${path}.`);
-  measure(struct, allowanceFor(path), 1);
+  measure(struct, allowanceFor(path, limits), 1);
   return struct;
 }
 
 function measure(value: unknown, allowance: Allowance, depth: number): void {
   if (typeof value === 'number') {
-    // 1e999 is valid JSON and reads as infinity.
-    if (!Number.isFinite(value)) throw new Malformed(allowance.field, 'has a number that is not finite');
+    takeNumber(allowance, value);
   } else if (Array.isArray(value)) {
     enter(allowance, depth);
     for (const item of value) {

@@ -25,6 +25,7 @@ import {
 } from './json-values.ts';
 import type { MessageName, Messages } from './messages.ts';
 import { attempt, type FieldShape, Malformed, type MessageShape, messageShape, tooMany } from './schema.ts';
+import { limitsOf } from './struct.ts';
 import { readTimestampJson, timestampText } from './timestamp.ts';
 
 // From the bytes of a body to a JSON value.
@@ -137,7 +138,7 @@ function readValue(value: unknown, field: FieldShape, path: string, name: string
     case 'uint64':
       return readWholeJson(value, path, name, Number.MAX_SAFE_INTEGER);
     case 'struct':
-      return readStructJson(value, path + name);
+      return readStructJson(value, path + name, limitsOf(field.protoName));
     case 'timestamp':
       return readTimestampJson(value, path, name);
     case 'message':

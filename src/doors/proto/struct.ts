@@ -11,27 +11,56 @@ import type { BinaryWriter } from './binary-writer.ts';
 import type { JsonObject } from './messages.ts';
 import { Malformed } from './schema.ts';
 
-const MAX_DEPTH = 32;
-const MAX_KEYS = 1000;
-const MAX_ITEMS = 10_000;
+/** How large a value may be. `isExact`: whether every whole number in it must be one that a double holds exactly. */
+export type StructLimits = {
+  readonly depth: number;
+  readonly keys: number;
+  readonly items: number;
+  readonly isExact: boolean;
+};
+const ATTRIBUTES: StructLimits = { depth: 32, keys: 1000, items: 10_000, isExact: true };
+/** Of obligations in an answer, which are the policy's: no approval is bound to them. */
+export const PROPERTIES: StructLimits = { ...ATTRIBUTES, isExact: false };
+/** Of a field of the schema. */
+export const limitsOf = (protoName: string): StructLimits => (protoName === 'properties' ? PROPERTIES : ATTRIBUTES);
+
 /** In characters: a name is the caller's, so only its beginning is repeated. */
 export const MAX_SHOWN_KEY = 64;
 
 /** What one value of attributes has left of its limits. */
-export type Allowance = { field: string; keys: number; items: number };
-export const allowanceFor = (field: string): Allowance => ({ field, keys: MAX_KEYS, items: MAX_ITEMS });
+export type Allowance = { field: string; keys: number; items: number; readonly limits: StructLimits };
+export const allowanceFor = (field: string, limits = ATTRIBUTES): Allowance => ({
+  field,
+  keys: limits.keys,
+  items: limits.items,
+  limits,
+});
 
-/** This and the next two throw `Malformed` where that goes beyond a limit. */
-export function enter(allowance: Allowance, depth: number): void {
-  if (depth > MAX_DEPTH) throw new Malformed(allowance.field, `is nested more than ${MAX_DEPTH} levels deep`);
+/** This and the next three throw `Malformed` where that goes beyond a limit. */
+export function enter({ field, limits }: Allowance, depth: number): void {
+  if (depth > limits.depth) throw new Malformed(field, `is nested more than ${limits.depth} levels deep`);
 }
 export function takeKey(allowance: Allowance, key: string): void {
-  if (allowance.keys-- === 0) throw new Malformed(allowance.field, `has more than ${MAX_KEYS} keys`);
+  if (allowance.keys-- === 0) throw new Malformed(allowance.field, `has more than ${allowance.limits.keys} keys`);
   // As a property it would replace the prototype of the object instead of being one of its keys.
   if (key === '__proto__') throw new Malformed(allowance.field, 'has a key named __proto__');
 }
 export function takeItem(allowance: Allowance): void {
-  if (allowance.items-- === 0) throw new Malformed(allowance.field, `has more than ${MAX_ITEMS} list items`);
+  if (allowance.items-- === 0)
+    throw new Malformed(allowance.field, `has more than ${allowance.limits.items} list items`);
+}
+/**
+ * 1e999 is valid JSON and reads as infinity. Two whole numbers beyond 2^53 may read as one: an approval of one of them
+ * would be used by the other.
+ */
+export function takeNumber(allowance: Allowance, value: number): number {
+  if (allowance.limits.isExact && Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw new Malformed(allowance.field, 'has a whole number beyond 2^53-1, which is not exact; send it as a string');
+  return finite(allowance, value);
+}
+function finite({ field }: Allowance, value: number): number {
+  if (!Number.isFinite(value)) throw new Malformed(field, 'has a number that is not finite');
+  return value;
 }
 
 /**
@@ -42,7 +71,7 @@ export function readStruct(reader: BinaryReader, allowance: Allowance, depth = 1
   enter(allowance, depth);
   const struct = known as Record<string, unknown>;
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag !== 10)
       reader.skip(tag); // fields
     else readEntry(reader, struct, allowance, depth);
@@ -55,7 +84,7 @@ function readEntry(reader: BinaryReader, struct: Record<string, unknown>, allowa
   let key = '';
   let value: unknown;
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag === 10)
       key = reader.string(allowance.field); // key
     else if (tag === 18)
@@ -72,14 +101,14 @@ function readValue(reader: BinaryReader, allowance: Allowance, depth: number): u
   const outer = reader.open();
   let value: unknown;
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     switch (tag) {
       case 8:
         reader.uint32();
         value = null;
         break; // null_value
       case 17:
-        value = finite(reader.double(), allowance);
+        value = takeNumber(allowance, reader.double());
         break; // number_value
       case 26:
         value = reader.string(allowance.field);
@@ -117,7 +146,7 @@ function readList(reader: BinaryReader, allowance: Allowance, depth: number): un
   enter(allowance, depth);
   const list: unknown[] = [];
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag !== 10) {
       // values
       reader.skip(tag);
@@ -129,11 +158,6 @@ function readList(reader: BinaryReader, allowance: Allowance, depth: number): un
     list.push(value);
   }
   return list;
-}
-
-function finite(value: number, allowance: Allowance): number {
-  if (!Number.isFinite(value)) throw new Malformed(allowance.field, 'has a number that is not finite');
-  return value;
 }
 
 /** Writes the content of a Struct. `undefined` properties are left out, as JSON does. */
@@ -159,7 +183,7 @@ function writeValue(writer: BinaryWriter, value: unknown, allowance: Allowance, 
     writer.uint32(0);
   } else if (typeof value === 'number') {
     writer.uint32(17); // number_value
-    writer.double(finite(value, allowance));
+    writer.double(finite(allowance, value));
   } else if (typeof value === 'string') {
     writer.uint32(26); // string_value
     writer.string(value);

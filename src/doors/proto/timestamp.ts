@@ -19,7 +19,7 @@ export function readTimestamp(reader: BinaryReader, field: string): number {
   let seconds = 0;
   let nanos = 0;
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag === 8) seconds = reader.uint64(field);
     else if (tag === 16) nanos = reader.uint64(field);
     else reader.skip(tag);

@@ -1,5 +1,5 @@
 /**
- * Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message
+ * Every unary method of the services, once for both protocols: gRPC and Connect differ only in how a message
  * travels.
  */
 

@@ -1,5 +1,6 @@
 /** agentgateway's ExtMcp against the real command, in both generations of its messages. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { field } from '../../../src/doors/proto/fields.ts';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { type ForeignClient, foreignClient } from '../../support/foreign-grpc.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
@@ -133,6 +134,19 @@ describe('CheckRequest', () => {
     ['two servers', { service_names: ['files', 'mail'] }],
     ['no method', { method: '' }],
     ['a resource by steps', { method: 'resources/read', mcp_request: json({ uri: 'file:///a/../b' }) }],
+    ['a resource with a blank behind it', { method: 'resources/read', mcp_request: json({ uri: 'file:///a/.. ' }) }],
+    ['a file without slashes', { method: 'resources/read', mcp_request: json({ uri: 'file:../etc/passwd' }) }],
+    ['a method in capitals', { method: 'Tools/Call' }],
+    ['a method that nobody knows', { method: 'resources/readAll', mcp_request: json({ uri: 'file:///a' }) }],
+    ['the result of a task', { method: 'tasks/result', mcp_request: json({ taskId: 't' }) }],
+    [
+      'a subscription to resources by the way',
+      {
+        method: 'subscriptions/listen',
+        mcp_request: json({ notifications: { toolsListChanged: true, resourceSubscriptions: ['file:///a'] } }),
+      },
+    ],
+    ['a number that is not exact', { mcp_request: base64('{"name":"echo","arguments":{"n":9007199254740993}}') }],
   ])('%s is INVALID, and on record', async (_name, more) => {
     const before = (await newestEntries(gateway, 1))[0].id;
     expect((await call('echo', {}, { more })).error.code).toBe('INVALID');
@@ -146,8 +160,32 @@ describe('CheckRequest', () => {
   });
 
   test('setting up and listing pass for who is known', async () => {
-    for (const method of ['initialize', 'tools/list', 'ping'])
+    for (const method of ['initialize', 'tools/list', 'ping', 'notifications/initialized', 'resources/templates/list'])
       expect((await call('', {}, { more: { method, mcp_request: undefined } })).result).toBe('pass');
+    const listen = { method: 'subscriptions/listen', mcp_request: json({ notifications: { toolsListChanged: true } }) };
+    expect((await call('', {}, { more: listen })).result).toBe('pass');
+  });
+
+  // Each has up to two million fields: none is built before somebody is known.
+  test.each([
+    ['headers', '2a00', 'message: has field 5 more than 200 times'],
+    ['entries of metadata', '1a020a00', 'message: has field 3 more than 200 times'],
+    ['fields that nobody reads', '7800', 'message: has more than 32768 fields'],
+  ])('a message of nothing but %s is INVALID, in both directions', async (_name, hex, reason) => {
+    const flood = Buffer.alloc(4_000_000, Buffer.from(hex, 'hex'));
+    for (const path of [REQUEST, RESPONSE])
+      expect((await current.raw(path, 'Result', flood)).error).toEqual({ code: 'INVALID', reason });
+  });
+
+  test('metadata is read for the credential alone', async () => {
+    const value = Buffer.alloc(100_000, Buffer.from('1a02c3a9', 'hex'));
+    const entry = field(1, Buffer.concat([field(1, 'note'), field(2, value)]));
+    const { error } = await current.raw(REQUEST, 'Result', field(3, entry));
+    expect(error.code).toBe('PERMISSION_DENIED');
+    const large = field(3, field(1, Buffer.alloc(128 * 1024)));
+    expect((await current.raw(REQUEST, 'Result', large)).error.reason).toBe(
+      'message: has more than 131072 bytes besides its content',
+    );
   });
 });
 
@@ -194,16 +232,44 @@ describe('CheckResponse', () => {
   });
 
   test('refuses a list of more questions than it could ask in a moment', async () => {
-    const many = Array.from({ length: 900 }, (_, nth) => ({ name: `t${nth}` }));
-    const services = Array.from({ length: 50_000 }, (_, nth) => `s${nth}`);
+    const many = Array.from({ length: 60 }, (_, nth) => ({ name: `t${nth}` }));
+    const services = Array.from({ length: 200 }, (_, nth) => `s${nth}`);
     const list = { service_names: services, method: 'tools/list', mcp_response: json({ tools: many }) };
     const { error } = await current.call(RESPONSE, 'McpResponse', 'Result', list, own());
     expect(error).toEqual({ code: 'INVALID', reason: 'result.tools: times the services must be at most 10000' });
   });
 
-  test('passes results of calls', async () => {
-    const result = { service_names: ['files'], method: 'tools/call', mcp_response: json({ content: [] }) };
-    expect((await current.call(RESPONSE, 'McpResponse', 'Result', result, own())).result).toBe('pass');
+  test('passes results of calls unread, however large', async () => {
+    for (const content of [[], Array.from({ length: 20_000 }, (_, nth) => ({ [`k${nth}`]: 'x' }))]) {
+      const result = { service_names: ['files'], method: 'tools/call', mcp_response: json({ content }) };
+      expect((await current.call(RESPONSE, 'McpResponse', 'Result', result, own())).result).toBe('pass');
+    }
+  });
+
+  test('takes the list of a server with a thousand tools that have schemas', async () => {
+    const property = (nth: number) => [`p${nth}`, { type: 'integer', description: 'x', maximum: 2 ** 64 }] as const;
+    const properties = Object.fromEntries(Array.from({ length: 10 }, (_, nth) => property(nth)));
+    const many = Array.from({ length: 1_000 }, (_, nth) => ({
+      name: nth === 500 ? 'echo' : `t${nth}`,
+      inputSchema: { type: 'object', properties },
+    }));
+    const list = { service_names: ['files'], method: 'tools/list', mcp_response: json({ tools: many }) };
+    const { mutated } = await current.call(RESPONSE, 'McpResponse', 'Result', list, own());
+    expect(JSON.parse(Buffer.from(mutated).toString()).tools).toEqual([
+      { name: 'echo', inputSchema: { type: 'object', properties } },
+    ]);
+  });
+
+  test('refuses a list that is nothing but brackets, and has it on record', async () => {
+    for (const payload of [`{"tools":[${'{},'.repeat(1_000_000)}{}]}`, `{"tools":${'['.repeat(3_000_000)}`]) {
+      const list = { service_names: ['files'], method: 'tools/list', mcp_response: base64(payload) };
+      const { error } = await current.call(RESPONSE, 'McpResponse', 'Result', list, own());
+      expect(error).toEqual({
+        code: 'INVALID',
+        reason: 'body: has more values than the limits on attributes allow',
+      });
+      expect((await newestEntries(gateway, 1))[0].decision).toBe('deny');
+    }
   });
 
   test('counts forged tokens before their signatures cost anything', async () => {

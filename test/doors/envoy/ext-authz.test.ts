@@ -1,5 +1,6 @@
 /** Envoy's ext_authz against the real command, with the messages of envoy.service.auth.v3 written out. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { field } from '../../../src/doors/proto/fields.ts';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { type ForeignClient, foreignClient } from '../../support/foreign-grpc.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
@@ -130,11 +131,72 @@ describe('ext_authz', () => {
     '/v1/./x',
     'v1',
     '/v1//x',
+    '/v1/admin%2fusers',
+    '/v1/admin%5Cusers',
+    '/v1/admin\\users',
+    '/v1/admin;x=1/users',
+    '/v1/;/admin/users',
+    '/v1/admin%3bx/users',
+    '/v1/admin%00/users',
+    '/v1/..%00/admin/users',
+    '/v1/%2561dmin/users',
+    '/v1/x#/admin',
+    '/v1/%23/admin',
+    '/v1/%0a/admin',
+    '/v1/%7F/admin',
+    '/v1/%c0%afadmin',
+    '/v1/100%',
   ])('does not let %s around a rule, and has it on record', async (path) => {
     const before = (await newestEntries(gateway, 1))[0].id;
     expect((await check(http({ path }))).status.code).toBe(7);
     const [entry] = await newestEntries(gateway, 1);
     expect({ id: entry.id, decision: entry.decision }).toEqual({ id: before + 1, decision: 'deny' });
+  });
+
+  test('an escaped blank or letter beyond ASCII leads around nothing, and passes', async () => {
+    expect((await check(http({ path: '/v1/a%20b/%C3%A9' }))).http_response).toBe('ok_response');
+  });
+
+  test.each(['https://api.example/v1/x?', 'ftp', 'https:', 'constructor'])(
+    'the scheme %s is refused, and on record',
+    async (scheme) => {
+      expect((await check(http({ scheme, host: 'evil.example' }))).status).toEqual({
+        code: 7,
+        message: 'scheme: must be http or https',
+      });
+      expect((await newestEntries(gateway, 1))[0].decision).toBe('deny');
+    },
+  );
+
+  test.each(['api.example:443', 'API.example.', 'api.example.:443'])(
+    'the host %s is the one that rules know',
+    async (host) => {
+      expect((await check(http({ host }))).http_response).toBe('ok_response');
+      expect((await newestEntries(gateway, 1))[0].payload.resource ?? '').toBe('');
+      expect((await newestEntries(gateway, 2))[1].payload.resource).toBe('https://api.example/v1/items');
+    },
+  );
+
+  test('a host of nothing but a port is no host', async () => {
+    for (const host of [':443', '.', ''])
+      expect((await check(http({ host }))).status.message).toBe('host: is missing or malformed');
+  });
+
+  // Each has millions of fields: none is built, and none is needed to see that nobody is known.
+  test.each([
+    ['headers', '1a00', 'message: has field 3 more than 200 times'],
+    ['header maps', '6a00', 'message: has field 13 more than 200 times'],
+    ['fields that nobody reads', '5a00', 'message: has more than 32768 fields'],
+  ])('a message of nothing but %s is refused', async (_name, hex, reason) => {
+    const flood = Buffer.alloc(2_000_000, Buffer.from(hex, 'hex'));
+    const answer = await envoy.raw(PATH, 'CheckResponse', field(1, field(4, field(2, flood))));
+    expect({ code: answer.status.code, reason: answer.status.message }).toEqual({ code: 7, reason });
+  });
+
+  test('a head beyond 128 KiB is refused, a body of 3 MiB is passed over', async () => {
+    const large = await check(http({}, { cookie: 'x'.repeat(128 * 1024) }));
+    expect(large.status.message).toBe('message: has more than 131072 bytes besides its content');
+    expect((await check(http({ body: 'x'.repeat(3 * 1024 * 1024) }))).http_response).toBe('ok_response');
   });
 
   test('a resource that is too long is denied', async () => {

@@ -11,7 +11,10 @@ const json: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
     fc.constant(null),
     fc.boolean(),
     fc.string({ unit: 'grapheme' }),
-    fc.double({ noNaN: true, noDefaultInfinity: true }).map(withoutMinusZero),
+    fc
+      .double({ noNaN: true, noDefaultInfinity: true })
+      .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value))
+      .map(withoutMinusZero),
     fc.array(tie('value'), { maxLength: 4 }),
     fc.dictionary(
       fc.string().filter((key) => key !== '__proto__'),

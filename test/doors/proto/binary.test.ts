@@ -244,11 +244,42 @@ describe('binary', () => {
     });
   });
 
-  test('half a million empty parts of attributes take the time of one message', () => {
+  test.each([
+    ['empty parts of attributes', '3a00'],
+    ['parts of an agent', '0a00'],
+    ['actions that are no ASCII', '2a02c3a9'],
+    ['fields that nobody knows', 'f80700'],
+    ['groups within groups', '7b7b7c7c'],
+  ])('a megabyte of %s is refused at its 32,769th field', (_name, hex) => {
     const full = referenceBytes(Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, true])));
-    const read = decode(Buffer.concat([full, Buffer.alloc(1_000_000, Buffer.from([0x3a, 0x00]))]));
-    expect(Object.keys((read.ok && read.value.attributes) || {})).toHaveLength(1000);
+    expect(decode(Buffer.concat([full, Buffer.alloc(1_000_000, Buffer.from(hex, 'hex'))]))).toEqual({
+      ok: false,
+      fault: { kind: 'invalid_argument', field: 'message', problem: 'has more than 32768 fields' },
+    });
   });
+
+  test('attributes at all of their limits, in many parts, are within the limit on fields', () => {
+    const part = (attributes: Record<string, unknown>) => referenceBytes(attributes);
+    const keys = Array.from({ length: 990 }, (_, nth) => [`k${nth}`, true] as const);
+    const lists = [0, 1, 2, 3].map((nth) => [`l${nth}`, Array.from({ length: 2_500 }, () => 'é')] as const);
+    const read = decode(Buffer.concat([...keys, ...lists].map(([key, value]) => part({ [key]: value }))));
+    expect(Object.keys((read.ok && read.value.attributes) || {})).toHaveLength(994);
+  });
+
+  test.each([9_007_199_254_740_992, -9_007_199_254_740_992, 1e21])(
+    'the whole number %d is refused: approvals could not tell it from the next',
+    (number) => {
+      expect(decode(referenceBytes({ a: [number] }))).toEqual({
+        ok: false,
+        fault: {
+          kind: 'invalid_argument',
+          field: 'attributes',
+          problem: 'has a whole number beyond 2^53-1, which is not exact; send it as a string',
+        },
+      });
+      expect(decode(referenceBytes({ a: [9_007_199_254_740_991, 0.5, 1.5e-9] })).ok).toBe(true);
+    },
+  );
 
   test('10,000 levels of attributes are refused without exhausting the stack', () => {
     const prefixes: Buffer[] = [];
