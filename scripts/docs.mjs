@@ -6,6 +6,7 @@ import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy/schem
 import { describeApi } from '../dist/src/doors/api/openapi.js';
 import { routesOf } from '../dist/src/doors/api/routes.js';
 import { errorTable } from '../dist/src/doors/error-table.js';
+import { toolTables } from '../dist/src/doors/hooks/tool-page.js';
 
 /** Replaces what stands between `<!-- name -->` and `<!-- /name -->`. */
 function fill(document, name, content) {
@@ -26,6 +27,7 @@ writeFileSync(new URL('../docs/openapi.json', import.meta.url), `${JSON.stringif
 
 fill('configuration.md', 'config', configTable());
 fill('errors.md', 'errors', errorTable());
+fill('hook-tools.md', 'tools', toolTables());
 
 const writeSchema = (name, schema) =>
   writeFileSync(new URL(`../schemas/${name}.schema.json`, import.meta.url), `${JSON.stringify(schema, null, 2)}\n`);

@@ -43,7 +43,10 @@ const SCOPE = `^(?:global|org:${ORG_NAME}|team:${ORG_NAME}/${NAME}|agent:${ORG_N
 const HALT_SCOPE = `${SCOPE.slice(0, -2)}|lineage:${ORG_NAME}/${NAME}/${NAME})$`;
 const AGENT = `^(?:${ORG_NAME})?/${NAME}/${NAME}$`;
 
-const COMMON_ACTIONS = ['tool.call', 'llm.call', 'file.read', 'file.write', 'net.connect', 'process.exec'];
+const COMMON_ACTIONS = [
+  ...['tool.call', 'llm.call', 'mcp.call', 'file.read', 'file.search', 'file.write', 'file.edit', 'net.connect'],
+  'process.exec',
+];
 
 const nameSchema = (description: string): JsonSchema => ({
   description,

@@ -1,7 +1,7 @@
 /** The hooks of Claude Code: `PreToolUse`, `PostToolUse`, `PostToolUseFailure`. */
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
-import { file, search, shell, subjectsOf, type ToolTable, web } from './subjects.ts';
+import { subjectsOf, type ToolTable } from './rows.ts';
 import {
   type Answer,
   type Fields,
@@ -10,29 +10,32 @@ import {
   halfOf,
   type Read,
   readInput,
+  readNotice,
   readText,
+  type ToolEvent,
 } from './tool.ts';
+import { TOOL_TABLES } from './tool-tables.ts';
 
-const TOOLS: ToolTable = new Map([
-  ['Bash', shell('command')],
-  ['PowerShell', shell('command')],
-  ['Read', file('file.read', { path: ['file_path'] })],
-  ['NotebookRead', file('file.read', { path: ['notebook_path'] })],
-  ['Glob', file('file.read', { path: ['path'], isOptional: true, patterns: ['pattern'] })],
-  ['Grep', file('file.read', { path: ['path'], isOptional: true })],
-  ['LS', file('file.read', { path: ['path'], isOptional: true })],
-  ['Write', file('file.write', { path: ['file_path'], contents: ['content'] })],
-  ['Edit', file('file.edit', { path: ['file_path'], contents: ['old_string', 'new_string'] })],
-  ['MultiEdit', file('file.edit', { path: ['file_path'], contents: ['edits'] })],
-  ['NotebookEdit', file('file.edit', { path: ['notebook_path'], contents: ['new_source'] })],
-  ['WebFetch', web],
-  ['WebSearch', search],
+/** Hooks that hear of something: what they may do about it is not the gateway's to say. */
+const NOTICES: ReadonlySet<string> = new Set([
+  ...['SessionStart', 'SessionEnd', 'Setup', 'UserPromptSubmit', 'UserPromptExpansion', 'Stop', 'StopFailure'],
+  ...[
+    'SubagentStart',
+    'SubagentStop',
+    'Notification',
+    'PreCompact',
+    'PostCompact',
+    'PreModelSwitch',
+    'PostModelSwitch',
+  ],
+  ...['TeammateIdle', 'TaskCreated', 'TaskCompleted', 'Elicitation', 'ElicitationResult', 'ConfigChange'],
+  ...['InstructionsLoaded', 'DirectoryAdded', 'CwdChanged', 'FileChanged', 'WorktreeRemove'],
 ]);
 
 export const claudeCode: HookTool = {
   name: 'claude-code',
   timeoutSecs: 600,
-  read: (body) => readToolUse(body, TOOLS),
+  read: (body) => readNotice(body, NOTICES) ?? readToolUse(body, TOOL_TABLES['claude-code']),
   answer: (event, answer) => ({
     // Unlike a deny alone, this ends the turn of the agent.
     ...(answer.kind === 'stop' ? { continue: false, stopReason: answer.reason } : {}),
@@ -44,7 +47,10 @@ export const claudeCode: HookTool = {
 export function readToolUse(body: Fields, tools: ToolTable): Read<HookEvent> {
   const name = body.hook_event_name;
   if (name !== 'PreToolUse' && name !== 'PostToolUse' && name !== 'PostToolUseFailure')
-    return invalid('hook_event_name', 'must be PreToolUse, PostToolUse or PostToolUseFailure');
+    return invalid(
+      'hook_event_name',
+      'must be PreToolUse, PostToolUse, PostToolUseFailure or an event that decides nothing',
+    );
   const session = readText(body, 'session_id');
   if (!session.ok) return session;
   const id = readText(body, 'tool_use_id');
@@ -71,7 +77,7 @@ export function readToolUse(body: Fields, tools: ToolTable): Read<HookEvent> {
  * An allow without changes says nothing: `permissionDecision: "allow"` would skip the agent's own question to its user,
  * and is an error for Codex.
  */
-export function decisionOf({ kind, name }: HookEvent, answer: Answer): Fields {
+export function decisionOf({ kind, name }: ToolEvent, answer: Answer): Fields {
   if (kind === 'after') return {};
   if (answer.kind !== 'allow')
     return {

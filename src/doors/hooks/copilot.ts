@@ -2,7 +2,7 @@
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
-import { file, patch, search, shell, subjectsOf, type ToolTable, web } from './subjects.ts';
+import { subjectsOf } from './rows.ts';
 import {
   type Fields,
   type HookEvent,
@@ -13,24 +13,11 @@ import {
   readText,
   spanOfCall,
 } from './tool.ts';
+import { TOOL_TABLES } from './tool-tables.ts';
 
-const PATH = ['path', 'file_path', 'filePath'];
-
-const TOOLS: ToolTable = new Map([
-  ['bash', shell('command')],
-  ['powershell', shell('command')],
-  ['shell', shell('command')],
-  ['view', file('file.read', { path: PATH })],
-  ['grep', file('file.read', { path: PATH, isOptional: true })],
-  ['glob', file('file.read', { path: PATH, isOptional: true, patterns: ['pattern'] })],
-  ['create', file('file.write', { path: PATH, contents: ['file_text', 'content'] })],
-  ['edit', file('file.edit', { path: PATH, contents: ['old_str', 'new_str', 'old_string', 'new_string'] })],
-  ['str_replace_editor', file('file.edit', { path: PATH, contents: ['old_str', 'new_str', 'file_text'] })],
-  ['apply_patch', patch('input', 'patch', 'command')],
-  ['web_fetch', web],
-  ['fetch', web],
-  ['web_search', search],
-]);
+/** Members by which events that are not about a tool are known, since bodies do not name their event. */
+const NOTICES = ['source', 'reason', 'prompt', 'error', 'stopReason', 'agentName', 'trigger', 'notificationType'];
+const OF_TOOLS = ['toolName', 'toolArgs', 'toolResult', 'tool_name', 'tool_input', 'serverName'];
 
 export const copilot: HookTool = {
   name: 'copilot',
@@ -50,14 +37,16 @@ export const copilot: HookTool = {
 
 /** The event after a call has its result. Without a session, calls in a folder belong together. */
 function readEvent(body: Fields): Read<HookEvent> {
+  const notice = OF_TOOLS.some((name) => name in body) ? undefined : NOTICES.find((name) => name in body);
+  if (notice !== undefined) return ok({ kind: 'notice', name: notice });
   const tool = readText(body, 'toolName');
   if (!tool.ok) return tool;
-  const input = readInput(body.toolArgs, 'toolArgs');
+  const input = readArguments(tool.value, body.toolArgs);
   if (!input.ok) return input;
   const cwd = typeof body.cwd === 'string' && body.cwd !== '' ? body.cwd : undefined;
   const session = typeof body.sessionId === 'string' && body.sessionId !== '' ? body.sessionId : undefined;
   if (session === undefined && cwd === undefined) return invalid('cwd', 'must be a non-empty string');
-  const subjects = subjectsOf(TOOLS, { tool: tool.value, input: input.value, cwd });
+  const subjects = subjectsOf(TOOL_TABLES.copilot, { tool: tool.value, input: input.value, cwd });
   if (!subjects.ok) return subjects;
   const call = {
     traceId: session === undefined ? `copilot-${halfOf(`folder:${cwd}`)}` : halfOf(session),
@@ -70,6 +59,12 @@ function readEvent(body: Fields): Read<HookEvent> {
     return ok({ kind: 'before', name: 'preToolUse', call, isEditable: true, isOnly: false });
   return ok({ kind: 'after', name: 'postToolUse', call, hasFailed: hasFailed(body) });
 }
+
+/** A patch is not wrapped in JSON, since its tool takes text. */
+const readArguments = (tool: string, args: unknown): Read<Fields> =>
+  tool === 'apply_patch' && typeof args === 'string' && !args.trimStart().startsWith('{')
+    ? ok({ input: args })
+    : readInput(args, 'toolArgs');
 
 function hasFailed({ toolResult, error }: Fields): boolean {
   const { resultType } = isMapping(toolResult) ? toolResult : {};

@@ -1,7 +1,8 @@
 /** The hooks of Cursor: one event each before shell commands, MCP calls and reads, and `preToolUse` for all tools. */
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
-import { file, mcp, search, shell, subjectsOf, type ToolTable, type Use, web } from './subjects.ts';
+import { serverOfCommand } from './mcp-names.ts';
+import { mcp, subjectsOf, type Use } from './rows.ts';
 import {
   type Fields,
   type HookEvent,
@@ -9,26 +10,16 @@ import {
   halfOf,
   type Read,
   readInput,
+  readNotice,
   readText,
   type Subject,
   spanOfCall,
 } from './tool.ts';
+import { TOOL_TABLES } from './tool-tables.ts';
 
-const PATH = ['file_path', 'path', 'target_file'];
-
-const TOOLS: ToolTable = new Map([
-  ['Shell', shell('command')],
-  ['Read', file('file.read', { path: PATH })],
-  ['Grep', file('file.read', { path: PATH, isOptional: true })],
-  ['Glob', file('file.read', { path: PATH, isOptional: true, patterns: ['pattern', 'glob_pattern'] })],
-  ['LS', file('file.read', { path: PATH, isOptional: true })],
-  ['Write', file('file.write', { path: PATH, contents: ['content', 'contents'] })],
-  ['Delete', file('file.write', { path: PATH })],
-  ['StrReplace', file('file.edit', { path: PATH, contents: ['old_string', 'new_string'] })],
-  ['Edit', file('file.edit', { path: PATH, contents: ['old_string', 'new_string', 'code_edit'] })],
-  ['TabWrite', file('file.edit', { path: PATH, contents: ['edits', 'content'] })],
-  ['WebFetch', web],
-  ['WebSearch', search],
+const NOTICES: ReadonlySet<string> = new Set([
+  ...['sessionStart', 'sessionEnd', 'beforeSubmitPrompt', 'afterFileEdit', 'afterTabFileEdit', 'afterAgentResponse'],
+  ...['afterAgentThought', 'subagentStart', 'subagentStop', 'preCompact', 'stop'],
 ]);
 
 type Event = {
@@ -42,7 +33,7 @@ type Event = {
   readonly hasFailed?: true;
 };
 
-const byTable = (use: Use): Read<readonly Subject[]> => subjectsOf(TOOLS, use);
+const byTable = (use: Use): Read<readonly Subject[]> => subjectsOf(TOOL_TABLES.cursor, use);
 const SHELL = { use: usedShell, subjects: byTable, hasId: false };
 const MCP = { use: usedTool, subjects: subjectsOfMcp, hasId: false };
 const TOOL = { use: usedTool, subjects: byTable, hasId: true };
@@ -62,7 +53,7 @@ const EVENTS: ReadonlyMap<string, Event> = new Map([
 export const cursor: HookTool = {
   name: 'cursor',
   timeoutSecs: 60,
-  read: readEvent,
+  read: (body) => readNotice(body, NOTICES) ?? readEvent(body),
   answer: (event, answer) => {
     if (event.kind === 'after') return {};
     if (answer.kind !== 'allow')
@@ -128,13 +119,9 @@ function usedFile(body: Fields): Read<Use> {
   return path.ok ? ok({ tool: 'Read', input: { file_path: path.value }, cwd: cwdIn(body) }) : path;
 }
 
-/** The server is the host of its URL, or the base name of its command. */
+/** The server is the host of its URL, or its command. */
 function subjectsOfMcp({ tool, input }: Use, { url, command }: Fields): Read<readonly Subject[]> {
-  const server =
-    typeof url === 'string' && URL.canParse(url)
-      ? new URL(url).host
-      : typeof command === 'string'
-        ? command.trim().split(/\s+/)[0]?.split(/[\\/]/).at(-1)
-        : undefined;
-  return mcp(server === undefined || server === '' ? 'unknown' : server, tool, input);
+  const host = typeof url === 'string' && URL.canParse(url) ? new URL(url).host : '';
+  const server = host === '' && typeof command === 'string' ? serverOfCommand(command) : host;
+  return mcp(server === '' ? 'unknown' : server, tool, input);
 }

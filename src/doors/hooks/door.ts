@@ -10,7 +10,7 @@ import type { WirePorts } from '../rpc/ports.ts';
 import { AGENT_HEADER, knownBearer, speakerFor } from '../rpc/speaker.ts';
 import { type Asking, type Decided, GovernedCalls, type Refuse } from './governed-call.ts';
 import type { Holds } from './holds.ts';
-import type { Answer, Fields, HookEvent, HookTool, Read } from './tool.ts';
+import type { Answer, Fields, HookEvent, HookTool, Read, ToolEvent } from './tool.ts';
 
 /** In seconds: how long the hook waits, as its settings say. */
 const TIMEOUT_HEADER = 'x-svc-hook-timeout';
@@ -46,26 +46,26 @@ export class HookDoor {
     };
     const event = body.ok ? readEvent(tool, body.value) : body;
     if (!event.ok) return faultAfter(await refuse(claimIn(body), explain(event.fault)), event.fault);
+    const { value: told } = event;
+    if (told.kind === 'notice') return ok({});
     const speaker = speakerFor(bearer.value, claimed);
     if (!speaker.ok) {
       const refused = await refuse(claimIn(body), explain(speaker.fault));
-      return refused.ok ? ok(tool.answer(event.value, refused.value)) : refused;
+      return refused.ok ? ok(tool.answer(told, refused.value)) : refused;
     }
     const deadlineMs = performance.now() + waitMsOf(headers.get(TIMEOUT_HEADER), tool);
     const asking: Asking = { speaker: speaker.value, caller, deadlineMs, refuse };
-    const answer = await (event.value.kind === 'before'
-      ? this.#before(asking, event.value)
-      : this.#after(asking, event.value));
-    if (answer.ok) return ok(tool.answer(event.value, answer.value));
+    const answer = await (told.kind === 'before' ? this.#before(asking, told) : this.#after(asking, told));
+    if (answer.ok) return ok(tool.answer(told, answer.value));
     // Such as a path with control characters, which no check takes.
-    return answer.fault.kind === 'invalid_argument' && event.value.kind === 'before'
+    return answer.fault.kind === 'invalid_argument' && told.kind === 'before'
       ? faultAfter(await refuse(claimIn(body), explain(answer.fault)), answer.fault)
       : answer;
   }
 
   async #before(
     asking: Asking,
-    { call, isEditable, isOnly }: Extract<HookEvent, { kind: 'before' }>,
+    { call, isEditable, isOnly }: Extract<ToolEvent, { kind: 'before' }>,
   ): Promise<Result<Answer, Fault>> {
     const supported = isEditable ? ['redact', 'set', 'cap', 'notify'] : ['notify'];
     const decided = await Promise.all(call.subjects.map((_, n) => this.#calls.decide(asking, call, n, supported)));
@@ -86,7 +86,7 @@ export class HookDoor {
 
   async #after(
     asking: Asking,
-    { call, hasFailed }: Extract<HookEvent, { kind: 'after' }>,
+    { call, hasFailed }: Extract<ToolEvent, { kind: 'after' }>,
   ): Promise<Result<Answer, Fault>> {
     const completed = await Promise.all(call.subjects.map((_, n) => this.#calls.complete(asking, call, n, hasFailed)));
     for (const one of completed) {

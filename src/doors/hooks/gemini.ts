@@ -2,7 +2,7 @@
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
-import { file, files, mcp, search, shell, subjectsOf, type ToolTable, webPrompt } from './subjects.ts';
+import { mcp, subjectsOf } from './rows.ts';
 import {
   type Fields,
   type HookEvent,
@@ -10,30 +10,21 @@ import {
   halfOf,
   type Read,
   readInput,
+  readNotice,
   readText,
   spanOfCall,
 } from './tool.ts';
+import { TOOL_TABLES } from './tool-tables.ts';
 
-const PATH = ['file_path', 'absolute_path', 'path', 'dir_path'];
-
-const TOOLS: ToolTable = new Map([
-  ['run_shell_command', shell('command')],
-  ['read_file', file('file.read', { path: PATH })],
-  ['read_many_files', files('file.read', 'include', 'paths')],
-  ['list_directory', file('file.read', { path: PATH, isOptional: true })],
-  ['glob', file('file.read', { path: PATH, isOptional: true, patterns: ['pattern'] })],
-  ['search_file_content', file('file.read', { path: PATH, isOptional: true })],
-  ['grep_search', file('file.read', { path: PATH, isOptional: true })],
-  ['write_file', file('file.write', { path: PATH, contents: ['content'] })],
-  ['replace', file('file.edit', { path: PATH, contents: ['old_string', 'new_string'] })],
-  ['web_fetch', webPrompt('prompt')],
-  ['google_web_search', search],
+const NOTICES: ReadonlySet<string> = new Set([
+  ...['SessionStart', 'SessionEnd', 'BeforeAgent', 'AfterAgent', 'BeforeModel', 'AfterModel', 'BeforeToolSelection'],
+  ...['PreCompress', 'Notification'],
 ]);
 
 export const gemini: HookTool = {
   name: 'gemini',
   timeoutSecs: 60,
-  read: readEvent,
+  read: (body) => readNotice(body, NOTICES) ?? readEvent(body),
   answer: (event, answer) => {
     const stop = answer.kind === 'stop' ? { continue: false, stopReason: answer.reason } : {};
     if (event.kind === 'after') return stop;
@@ -46,7 +37,7 @@ export const gemini: HookTool = {
 function readEvent(body: Fields): Read<HookEvent> {
   const name = body.hook_event_name;
   if (name !== 'BeforeTool' && name !== 'AfterTool')
-    return invalid('hook_event_name', 'must be BeforeTool or AfterTool');
+    return invalid('hook_event_name', 'must be BeforeTool, AfterTool or an event that decides nothing');
   const session = readText(body, 'session_id');
   if (!session.ok) return session;
   const tool = readText(body, 'tool_name');
@@ -60,7 +51,7 @@ function readEvent(body: Fields): Read<HookEvent> {
   const subjects =
     typeof server === 'string' && server !== '' && typeof name_ === 'string'
       ? mcp(server, name_, input.value)
-      : subjectsOf(TOOLS, use);
+      : subjectsOf(TOOL_TABLES.gemini, use);
   if (!subjects.ok) return subjects;
   const call = {
     traceId: halfOf(session.value),

@@ -7,6 +7,9 @@ import type { Read } from './tool.ts';
 const WITH_DRIVE = /^[A-Za-z]:[\\/]/;
 const ON_SHARE = /^\\\\[^\\]/;
 
+/** Unlike `trim`, with U+0085, which agents that are written in Rust cut off. */
+const AROUND = /^\p{White_Space}|\p{White_Space}$/u;
+
 /**
  * The absolute path without dots and double slashes; on Windows with `/` between its parts. Refused where the agent may
  * understand another file by it: `~` is a folder that only the agent's machine knows, and agents cut off white space.
@@ -14,8 +17,9 @@ const ON_SHARE = /^\\\\[^\\]/;
 export function absolutePath(path: string, cwd: string | undefined): Read<string> {
   if (path === '') return invalid('path', 'must not be empty');
   if (path.startsWith('~')) return invalid('path', 'must not begin with ~; use an absolute path');
-  if (path !== path.trim()) return invalid('path', 'must not begin or end with white space');
-  if (path.includes('\0')) return invalid('path', 'must not contain a NUL character');
+  if (path !== path.trim() || AROUND.test(path)) return invalid('path', 'must not begin or end with white space');
+  if (/[\p{Cc}\u2028\u2029]/u.test(path))
+    return invalid('path', 'must not contain control characters or line separators');
   if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return invalid('path', 'must be a path, not a URL');
   const isWindows =
     WITH_DRIVE.test(path) || ON_SHARE.test(path) || WITH_DRIVE.test(cwd ?? '') || ON_SHARE.test(cwd ?? '');

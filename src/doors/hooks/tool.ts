@@ -4,6 +4,7 @@ import { isOpHalf } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
+import { parseJsonText } from '../proto/json.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/schema.ts';
 
@@ -14,7 +15,7 @@ export type Read<T> = Result<T, Fault>;
 export type Subject = {
   readonly action: string;
   readonly resource: string;
-  /** The arguments of the call, without the contents of files. */
+  /** The arguments of the call, with digests in place of the contents of files. */
   readonly attributes: Fields;
 };
 
@@ -32,7 +33,8 @@ export type ToolCall = {
   readonly input: Fields;
 };
 
-export type HookEvent =
+/** An event around the call of a tool. */
+export type ToolEvent =
   | {
       readonly kind: 'before';
       readonly name: string;
@@ -44,6 +46,9 @@ export type HookEvent =
     }
   /** What went wrong is not passed on: such texts repeat what the tool has printed. */
   | { readonly kind: 'after'; readonly name: string; readonly call: ToolCall; readonly hasFailed: boolean };
+
+/** `notice`: nothing is decided, and nothing changes, whatever the gateway answers. */
+export type HookEvent = ToolEvent | { readonly kind: 'notice'; readonly name: string };
 
 export type Answer =
   /** `input`: the arguments, if they were changed. */
@@ -59,7 +64,7 @@ export type HookTool = {
   readonly timeoutSecs: number;
   read(body: Fields): Read<HookEvent>;
   /** Exactly the fields that the agent knows: some run the tool when there is any other. */
-  answer(event: HookEvent, answer: Answer): Fields;
+  answer(event: ToolEvent, answer: Answer): Fields;
 };
 
 export function readText(fields: Fields, name: string): Read<string> {
@@ -70,16 +75,20 @@ export function readText(fields: Fields, name: string): Read<string> {
 /** Arguments: an object, or its JSON, within the limits of attributes. Absent: none. */
 export function readInput(value: unknown, name: string): Read<Fields> {
   if (value === undefined || value === null || value === '') return ok({});
-  const given = typeof value === 'string' ? parsedOf(value) : value;
-  return isMapping(given) ? attempt(() => readStructJson(given, name)) : invalid(name, 'must be a JSON object');
+  // The parser of bodies looks at the number of values first: a megabyte of brackets would hold up the thread.
+  const given = typeof value === 'string' ? attempt(() => parseJsonText(value, 0)) : ok(value);
+  return given.ok && isMapping(given.value)
+    ? attempt(() => readStructJson(given.value, name))
+    : invalid(name, 'must be a JSON object');
 }
 
-function parsedOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** An event that decides nothing, by its name. One with a tool in it is none: it would have to be judged. */
+export function readNotice(body: Fields, names: ReadonlySet<string>): Read<HookEvent> | undefined {
+  const name = body.hook_event_name;
+  if (typeof name !== 'string' || !names.has(name)) return undefined;
+  return 'tool_name' in body
+    ? invalid('tool_name', `must not be given in ${name}, which is not about a tool`)
+    : ok({ kind: 'notice', name });
 }
 
 /** Half of the id of an operation. What cannot be one, such as a text with a colon, is replaced by its digest. */

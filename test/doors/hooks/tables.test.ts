@@ -5,7 +5,7 @@ import { copilot } from '../../../src/doors/hooks/copilot.ts';
 import { cursor } from '../../../src/doors/hooks/cursor.ts';
 import { gemini } from '../../../src/doors/hooks/gemini.ts';
 import { MAX_FILES } from '../../../src/doors/hooks/patch.ts';
-import type { Answer, Fields, HookEvent, HookTool } from '../../../src/doors/hooks/tool.ts';
+import type { Answer, Fields, HookTool, ToolEvent } from '../../../src/doors/hooks/tool.ts';
 
 const CLAUDE = { session_id: 's', cwd: '/repo', hook_event_name: 'PreToolUse', tool_use_id: 'id' };
 const CURSOR = { conversation_id: 's', generation_id: 'g', workspace_roots: ['/repo'] };
@@ -22,9 +22,10 @@ const call = (toolName: string, args: object) => ({
 });
 const asked = (tool_name: string, tool_input: object) => ({ ...GEMINI, tool_name, tool_input });
 
-function eventOf(tool: HookTool, body: Fields): HookEvent {
+function eventOf(tool: HookTool, body: Fields): ToolEvent {
   const event = tool.read(body);
   if (!event.ok) throw new Error(JSON.stringify(event.fault));
+  if (event.value.kind === 'notice') throw new Error('it is not about a tool');
   return event.value;
 }
 
@@ -47,32 +48,32 @@ describe('the tools of coding agents', () => {
       'Claude Write',
       claudeCode,
       claude('Write', { file_path: '/x//y', content: 'SECRET' }),
-      ['file.write /x/y file_path'],
+      ['file.write /x/y file_path,content_sha256,content_bytes'],
     ],
     [
       'Claude Edit',
       claudeCode,
       claude('Edit', { file_path: 'e', old_string: 'a', new_string: 'b' }),
-      ['file.edit /repo/e file_path'],
+      ['file.edit /repo/e file_path,old_string_sha256,old_string_bytes,new_string_sha256,new_string_bytes'],
     ],
     [
       'Claude MultiEdit',
       claudeCode,
       claude('MultiEdit', { file_path: 'e', edits: [] }),
-      ['file.edit /repo/e file_path'],
+      ['file.edit /repo/e file_path,edits_sha256,edits_bytes'],
     ],
     [
       'Claude NotebookEdit',
       claudeCode,
       claude('NotebookEdit', { notebook_path: 'n', new_source: 'x' }),
-      ['file.edit /repo/n notebook_path'],
+      ['file.edit /repo/n notebook_path,content_sha256,content_bytes'],
     ],
-    ['Claude Grep', claudeCode, claude('Grep', { pattern: 'x' }), ['file.read /repo pattern']],
+    ['Claude Grep', claudeCode, claude('Grep', { pattern: 'x' }), ['file.search /repo pattern']],
     [
       'Claude WebFetch',
       claudeCode,
       claude('WebFetch', { url: 'HTTPS://u:p@Example.com/a/../b?token=1', prompt: 'p' }),
-      ['net.connect https://example.com/b url,prompt'],
+      ['net.connect https://example.com/b prompt,url_sha256,url_bytes,url'],
     ],
     ['Claude WebSearch', claudeCode, claude('WebSearch', { query: 'q' }), ['net.connect WebSearch query']],
     [
@@ -97,9 +98,14 @@ describe('the tools of coding agents', () => {
         command:
           '*** Begin Patch\n*** Add File: a\n+x\n *** Update File: b \n*** Move to: ../c\n*** Delete File: /d\r\n*** End Patch',
       }),
-      ['file.write /repo/a change', 'file.edit /repo/b change', 'file.write /c change', 'file.write /d change'],
+      [
+        'file.write /repo/a change,content_sha256,content_bytes',
+        'file.edit /repo/b change,content_sha256,content_bytes',
+        'file.write /c change,from,content_sha256,content_bytes',
+        'file.write /d change,content_sha256,content_bytes',
+      ],
     ],
-    ['Codex MCP', codex, claude('mcp__a__b__c', {}), ['mcp.call a/b__c ']],
+    ['Codex MCP', codex, claude('mcp__a__b__c', {}), ['mcp.call a/b__c ', 'mcp.call a__b/c ']],
     [
       'Cursor shell',
       cursor,
@@ -128,7 +134,7 @@ describe('the tools of coding agents', () => {
         tool_input: {},
         command: '/usr/bin/github-mcp --stdio',
       },
-      ['mcp.call github-mcp/t '],
+      ['mcp.call /usr/bin/github-mcp --stdio/t '],
     ],
     [
       'Cursor read',
@@ -136,25 +142,40 @@ describe('the tools of coding agents', () => {
       { ...CURSOR, hook_event_name: 'beforeReadFile', file_path: '/repo/a', content: 'SECRET' },
       ['file.read /repo/a file_path'],
     ],
-    ['Cursor Write', cursor, pre('Write', { path: 'a', contents: 'SECRET' }), ['file.write /repo/a path']],
+    [
+      'Cursor Write',
+      cursor,
+      pre('Write', { path: 'a', contents: 'SECRET' }),
+      ['file.write /repo/a path,content_sha256,content_bytes'],
+    ],
     ['Cursor Delete', cursor, pre('Delete', { path: 'a' }), ['file.write /repo/a path']],
     ['Cursor Task', cursor, pre('Task', { x: 1 }), ['tool.call Task x']],
     ['Copilot bash', copilot, call('bash', { command: 'ls' }), ['process.exec ls command']],
-    ['Copilot create', copilot, call('create', { path: 'a', file_text: 'SECRET' }), ['file.write /repo/a path']],
-    ['Copilot edit', copilot, call('edit', { path: 'a', old_str: 'x', new_str: 'y' }), ['file.edit /repo/a path']],
+    [
+      'Copilot create',
+      copilot,
+      call('create', { path: 'a', file_text: 'SECRET' }),
+      ['file.write /repo/a path,content_sha256,content_bytes'],
+    ],
+    [
+      'Copilot edit',
+      copilot,
+      call('edit', { path: 'a', old_str: 'x', new_str: 'y' }),
+      ['file.edit /repo/a path,old_string_sha256,old_string_bytes,new_string_sha256,new_string_bytes'],
+    ],
     ['Copilot view', copilot, call('view', { path: '/a' }), ['file.read /a path']],
     ['Gemini shell', gemini, asked('run_shell_command', { command: 'ls' }), ['process.exec ls command']],
     [
       'Gemini write_file',
       gemini,
       asked('write_file', { file_path: 'a', content: 'SECRET' }),
-      ['file.write /repo/a file_path'],
+      ['file.write /repo/a file_path,content_sha256,content_bytes'],
     ],
     [
       'Gemini replace',
       gemini,
       asked('replace', { file_path: 'a', old_string: 'x', new_string: 'y' }),
-      ['file.edit /repo/a file_path'],
+      ['file.edit /repo/a file_path,old_string_sha256,old_string_bytes,new_string_sha256,new_string_bytes'],
     ],
     [
       'Gemini read_many_files',
@@ -166,13 +187,19 @@ describe('the tools of coding agents', () => {
       'Gemini web_fetch',
       gemini,
       asked('web_fetch', { prompt: 'see https://a.example/x?k=1 and http://b.example' }),
-      ['net.connect https://a.example/x ', 'net.connect http://b.example/ '],
+      [
+        'net.connect https://a.example/x prompt_sha256,prompt_bytes',
+        'net.connect http://b.example/ prompt_sha256,prompt_bytes',
+      ],
     ],
     [
       'Gemini web_fetch, as far as it reads a URL',
       gemini,
-      asked('web_fetch', { prompt: 'see http://a.example"@b.example/ and xhttp://a.example/b)/../../c' }),
-      ['net.connect http://b.example/ ', 'net.connect http://a.example/c '],
+      asked('web_fetch', { prompt: 'see http://a.example"@b.example/ and\nHTTP://a.example/b)/../../c' }),
+      [
+        'net.connect http://b.example/ prompt_sha256,prompt_bytes',
+        'net.connect http://a.example/c prompt_sha256,prompt_bytes',
+      ],
     ],
     [
       'Gemini both lists',
@@ -180,8 +207,18 @@ describe('the tools of coding agents', () => {
       asked('read_many_files', { include: 'a', paths: ['/b'] }),
       ['file.read /repo/a include,paths', 'file.read /b include,paths'],
     ],
-    ['a pattern', claudeCode, claude('Glob', { pattern: '{.a,b}/*.{c,d}.ts' }), ['file.read /repo pattern']],
-    ['Gemini glob', gemini, asked('glob', { pattern: './**', path: '/a' }), ['file.read /a pattern,path']],
+    [
+      'Codex write_stdin of nothing',
+      codex,
+      claude('write_stdin', { chars: '', session_id: 1 }),
+      ['tool.call write_stdin chars,session_id'],
+    ],
+    [
+      'Gemini glob',
+      gemini,
+      asked('glob', { pattern: './**', path: '/a' }),
+      ['file.search /a pattern,path', 'file.search /a/** pattern,path'],
+    ],
     ['equal names', cursor, pre('Read', { path: 'a', target_file: 'a' }), ['file.read /repo/a path,target_file']],
     [
       'Gemini MCP',
@@ -256,7 +293,13 @@ describe('the tools of coding agents', () => {
       claude('x', JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)),
       'tool_input',
     ],
-    ['an event that decides nothing', claudeCode, { ...CLAUDE, hook_event_name: 'Stop' }, 'hook_event_name'],
+    ['an event that nobody knows', claudeCode, { ...CLAUDE, hook_event_name: 'Begin' }, 'hook_event_name'],
+    [
+      'an event without a tool that has one',
+      claudeCode,
+      { ...claude('Bash', {}), hook_event_name: 'Stop' },
+      'tool_name',
+    ],
     ...[claudeCode, codex, cursor, gemini].map((tool): [string, HookTool, Fields, string] => [
       `an event of ${tool.name} that is an object`,
       tool,

@@ -1,0 +1,60 @@
+/** Reads the arguments of a tool call whose names agents have changed over time. */
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { ok } from '../../core/base/result.ts';
+import { invalid } from '../../core/fault.ts';
+import type { Fields, Read } from './tool.ts';
+
+export const namesIn = (input: Fields, names: readonly string[]): readonly string[] =>
+  names.filter((name) => input[name] !== undefined && input[name] !== null);
+
+/** The one of the names that the arguments have. With several that differ, nobody knows which the agent takes. */
+export function givenName(input: Fields, names: readonly string[]): Read<string | undefined> {
+  const [given, ...others] = namesIn(input, names);
+  const other = others.find((name) => !isDeepStrictEqual(input[name], input[given!]));
+  return other === undefined ? ok(given) : invalid(other, `must not differ from ${given}`);
+}
+
+export const MAX_PATHS = 100;
+
+/** What stands in these arguments: a text, or a list of texts. */
+export function textsIn(input: Fields, names: readonly string[]): Read<readonly string[]> {
+  const texts = new Set<string>();
+  for (const name of namesIn(input, names))
+    for (const text of [input[name]].flat() as unknown[]) {
+      if (typeof text !== 'string' || text === '') return invalid(name, 'must be a text or a list of texts');
+      texts.add(text);
+    }
+  if (texts.size > MAX_PATHS) return invalid(names[0]!, `must not have more than ${MAX_PATHS} paths`);
+  return ok([...texts]);
+}
+
+/** What policies call a content, and the names that agents give it. */
+export type Contents = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * The arguments with the SHA-256 and the size of each content in its place: an approval then binds what is written,
+ * and the content itself stays out of the log.
+ */
+export function withDigests(input: Fields, contents: Contents): Read<Fields> {
+  const attributes: Record<string, unknown> = { ...input };
+  for (const [role, names] of Object.entries(contents)) {
+    const given = givenName(input, names);
+    if (!given.ok) return given;
+    const reserved = namesIn(input, [`${role}_sha256`, `${role}_bytes`])[0];
+    // An agent that sends one beside, or in place of, its content would choose what its approver sees.
+    if (reserved !== undefined) return invalid(reserved, 'must not be given; the gateway computes it');
+    for (const name of names) delete attributes[name];
+    if (given.value !== undefined) Object.assign(attributes, digestsOf(role, input[given.value]));
+  }
+  return ok(attributes);
+}
+
+/** Of a text, or of the JSON of any other value. */
+export function digestsOf(role: string, content: unknown): Fields {
+  const text = typeof content === 'string' ? content : JSON.stringify(content);
+  return {
+    [`${role}_sha256`]: createHash('sha256').update(text).digest('hex'),
+    [`${role}_bytes`]: Buffer.byteLength(text),
+  };
+}
