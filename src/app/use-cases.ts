@@ -90,7 +90,8 @@ export function useCasesOf({
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: (decision) => decideApproval(commands, findLineage, decision),
-    waitApproval: ({ reader, id, waitMs }) => approvalWaits.wait(reader, id, waitMs),
+    waitApproval: ({ reader, ...wait }) => approvalWaits.wait(reader, wait),
+    leaveWait: async ({ ticket }) => ok(approvalWaits.leave(ticket)),
     readStats: async ({ principal, orgId }) => {
       const org = orgInReach(principal, orgId);
       if (!org.ok) return org;

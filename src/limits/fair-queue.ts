@@ -15,11 +15,11 @@ export class CallerQuota {
   }
 
   /** False when the caller has used up its quota. A place that was acquired must be released exactly once. */
-  tryAcquire(caller: string | null): boolean {
+  tryAcquire(caller: string | null, places = 1): boolean {
     if (caller === null) return true;
     const inUse = this.#inUse.get(caller) ?? 0;
-    if (inUse >= this.#quota) return false;
-    this.#inUse.set(caller, inUse + 1);
+    if (inUse + places > this.#quota) return false;
+    this.#inUse.set(caller, inUse + places);
     return true;
   }
 
@@ -28,10 +28,10 @@ export class CallerQuota {
     if (caller !== null) this.#inUse.set(caller, (this.#inUse.get(caller) ?? 0) + 1);
   }
 
-  release(caller: string | null): void {
+  release(caller: string | null, places = 1): void {
     if (caller === null) return;
     const inUse = this.#inUse.get(caller) ?? 0;
-    if (inUse > 1) this.#inUse.set(caller, inUse - 1);
+    if (inUse > places) this.#inUse.set(caller, inUse - places);
     else this.#inUse.delete(caller);
   }
 }

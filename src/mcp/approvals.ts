@@ -7,7 +7,7 @@ import type { Answer, Fields } from './json-rpc.ts';
 
 /** Clients give up after 60 seconds without progress; one that gets none is answered before. */
 const WITHOUT_PROGRESS_MS = 50_000;
-const WITH_PROGRESS_MS = 15 * 60_000;
+const WITH_PROGRESS_MS = 10 * 60_000;
 const PROGRESS_MS = 10_000;
 /** How long one question to the gateway waits. */
 const WAIT_MS = 20_000;

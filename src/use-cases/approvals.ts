@@ -34,6 +34,10 @@ const FULL = fail({
   what: 'the number of those who wait for approvals',
 } as const);
 
+/** `ticket` names the wait for whoever ends it early. */
+type Wait = { readonly id: string; readonly waitMs: number; readonly ticket: string };
+/** By when a wait ends, which may come nearer, and how it is told. */
+type Until = { readonly endMs: () => number; readonly waits: (wake: () => void) => void };
 type Change = { readonly happened: Promise<void>; readonly wake: () => void; readonly stop: () => void };
 
 /** Where agents and people wait for approvals (docs/spec.md, Approvals). */
@@ -41,25 +45,51 @@ export class ApprovalWaits {
   readonly #deps: ApprovalWaitsDeps;
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #quota = new CallerQuota(MAX_WAITING);
+  /** How to end each wait early, by its ticket. */
+  readonly #leaving = new Map<string, () => void>();
   #count = 0;
 
   constructor(deps: ApprovalWaitsDeps) {
     this.#deps = deps;
   }
 
-  /** The approval as soon as it is no longer pending, or as it is when the time is over. */
-  async wait(reader: ApprovalReader, id: string, waitMs: number): Promise<Result<Approval, Fault>> {
-    const endMs = this.#deps.nowMs() + waitMs;
+  /** How many callers wait. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** The approval as soon as it is no longer pending, or as it is when the time is over or the caller has left. */
+  async wait(reader: ApprovalReader, { id, waitMs, ticket }: Wait): Promise<Result<Approval, Fault>> {
+    let endMs = this.#deps.nowMs() + waitMs;
+    this.#leaving.set(ticket, () => {
+      endMs = -Infinity;
+      wakeNow?.();
+    });
+    let wakeNow: (() => void) | undefined;
+    try {
+      return await this.#waitUntil(reader, id, { endMs: () => endMs, waits: (wake) => (wakeNow = wake) });
+    } finally {
+      this.#leaving.delete(ticket);
+    }
+  }
+
+  /** Ends the wait of this ticket, if there is one. */
+  leave(ticket: string): void {
+    this.#leaving.get(ticket)?.();
+  }
+
+  async #waitUntil(reader: ApprovalReader, id: string, { endMs, waits }: Until): Promise<Result<Approval, Fault>> {
     for (;;) {
       // Before it is read: what changes it in the same turn must wake this caller, too.
       const change = this.#listen(id);
       try {
         const approval = await this.#read(reader, id);
-        const leftMs = endMs - this.#deps.nowMs();
+        const leftMs = endMs() - this.#deps.nowMs();
         if (!approval.ok || approval.value.state !== 'pending' || leftMs <= 0) return approval;
         const { orgId } = approval.value.agent;
         if (this.#count >= MAX_WAITING || !this.#quota.tryAcquire(orgId)) return FULL;
         this.#count += 1;
+        waits(change.wake);
         const stopTimer = this.#deps.after(leftMs, change.wake);
         await change.happened;
         stopTimer();

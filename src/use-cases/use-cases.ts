@@ -103,9 +103,13 @@ type OwnUseCases = {
       readonly principal?: Principal | undefined;
       readonly id: string;
       readonly waitMs: number;
+      /** Names the wait for `leaveWait`; nobody else knows it. */
+      readonly ticket: string;
     },
     Approval
   >;
+  /** Ends a wait whose caller has left. */
+  readonly leaveWait: UseCase<{ readonly ticket: string }, void>;
   readonly readStats: UseCase<OrgFilter, StatsView>;
   readonly createWebhook: UseCase<{ readonly principal: Principal; readonly webhook: NewWebhook }, Webhook>;
   readonly listWebhooks: UseCase<

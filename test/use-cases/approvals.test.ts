@@ -21,7 +21,9 @@ function openWaits() {
     },
   });
   return {
-    wait: (ms: number) => waits.wait({ principal: ADMIN }, 'a-1', ms),
+    wait: (ms: number) => waits.wait({ principal: ADMIN }, { id: 'a-1', waitMs: ms, ticket: 'mine' }),
+    leave: (ticket: string) => waits.leave(ticket),
+    waits,
     change: (to: Approval['state']) => {
       state = to;
       waits.wake(approval());
@@ -41,6 +43,19 @@ describe('waiting for an approval', () => {
     change('approved');
     expect(await answered).toMatchObject({ ok: true, value: { state: 'approved' } });
     expect(timers.size).toBe(0);
+  });
+
+  test('ends when its caller leaves, and gives its place back', async () => {
+    const { wait, leave, timers, waits } = openWaits();
+    const answered = wait(60_000);
+    await expect.poll(() => waits.size).toBe(1);
+    leave('another');
+    leave('mine');
+    expect(await answered).toMatchObject({ ok: true, value: { state: 'pending' } });
+    expect({ timers: timers.size, waits: waits.size }).toEqual({ timers: 0, waits: 0 });
+    const left = wait(60_000);
+    leave('mine');
+    expect(await left).toMatchObject({ ok: true, value: { state: 'pending' } });
   });
 
   test('goes on after a change that decides nothing, until its time is over', async () => {

@@ -6,6 +6,7 @@ import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, FromAgent, HttpReply, Route } from '../engine/route.ts';
+import { waitWhileThere } from '../rpc/departure.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, readWord, ruled, withBody, withListing } from './body.ts';
 import { approvalAnswer, approvalPage } from './shapes.ts';
@@ -29,23 +30,23 @@ async function list(listing: Listing, link: Link, { query }: Authorized): Promis
   return reply.ok ? ok({ status: 200, body: pageView('approvals', reply.value, approvalView) }) : reply;
 }
 
-async function get({ principal, params, query }: Authorized, link: Link): Promise<HttpReply> {
+async function get({ principal, params, query, caller }: Authorized, link: Link): Promise<HttpReply> {
   const waitSecs = readWait(query);
   if (!waitSecs.ok) return waitSecs;
   const id = params.id ?? '';
   if (waitSecs.value === 0) return answer((await link.ask({ type: 'get-approval', principal, id })).reply);
   return answer(
-    await link.call('waitApproval', { reader: { principal }, principal, id, waitMs: waitSecs.value * 1000 }),
+    await waitWhileThere(link, caller, { reader: { principal }, principal, id, waitMs: waitSecs.value * 1000 }),
   );
 }
 
 /** An agent waits for its own. */
-async function getOwn({ voucher, params, query }: FromAgent, link: Link): Promise<HttpReply> {
+async function getOwn({ voucher, params, query, caller }: FromAgent, link: Link): Promise<HttpReply> {
   const waitSecs = readWait(query);
   if (!waitSecs.ok) return waitSecs;
   const id = params.id ?? '';
   const waitMs = waitSecs.value * 1000;
-  return answer(await link.call('waitApproval', { reader: voucher, principal: undefined, id, waitMs }));
+  return answer(await waitWhileThere(link, caller, { reader: voucher, principal: undefined, id, waitMs }));
 }
 
 function readWait(query: URLSearchParams): Result<number, Fault> {

@@ -1,7 +1,7 @@
 /** Hooks of coding agents (docs/hooks.md). */
 import { z } from 'zod';
 import { ok } from '../../core/base/result.ts';
-import { jsonOf } from '../engine/raw-body.ts';
+import { giveUp, jsonOf } from '../engine/raw-body.ts';
 import type { Route } from '../engine/route.ts';
 import { claudeCode } from '../hooks/claude-code.ts';
 import { codex } from '../hooks/codex.ts';
@@ -38,10 +38,14 @@ export function hookRoutes({ holds }: HookRouteOptions): readonly Route[] {
       summary: `Answers a hook of ${title} before or after a tool call`,
       body: hookInput,
       answers: { 200: hookAnswer },
-      handle: async (request, ports) => {
+      // Without `async`, and the body is given up: the answer may be held for long.
+      handle: (request, ports) => {
         const { headers, caller } = request;
-        const answered = await doorFor(ports).answer(tool, { headers, caller, body: jsonOf(request) });
-        return answered.ok ? ok({ status: 200, body: answered.value }) : answered;
+        const body = jsonOf(request);
+        giveUp(request.body);
+        return doorFor(ports)
+          .answer(tool, { headers, caller, body })
+          .then((answered) => (answered.ok ? ok({ status: 200, body: answered.value }) : answered));
       },
     }),
   );

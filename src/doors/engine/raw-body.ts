@@ -20,6 +20,12 @@ export function jsonOf({ body, headers }: RawRequest, maxMarks?: number): Result
   return attempt(() => parseJsonText(textOf(body.bytes), 0, maxMarks));
 }
 
+/** Lets go of a body that was read, while its request is still to be answered. */
+export function giveUp(body: RawRequest['body']): void {
+  if (body.kind === 'whole') body.bytes = NO_BYTES;
+}
+const NO_BYTES = Buffer.alloc(0);
+
 /** Whether the body is declared as JSON, in the only encoding that JSON has. */
 export const isDeclaredJson = ({ headers }: RawRequest): boolean =>
   /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(headers.get('content-type') ?? '');

@@ -85,15 +85,15 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
   readonly body: z.output<Body>;
   readonly remoteAddress: string;
   readonly bearer: string | undefined;
+  /** Whether its client has gone, for answers that are held back. */
+  readonly caller: Caller;
 };
 
-export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
+export type BodyResult = { readonly kind: 'whole'; bytes: Buffer } | { readonly kind: 'too-large' };
 
 /** A request whose body the handler reads by itself. Its protocol has words of its own for what is refused. */
 export type RawRequest = Omit<HttpRequest, 'body'> & {
   readonly body: BodyResult | { readonly kind: 'refused'; readonly refusal: Result<never, Fault> };
-  /** Whether its client has gone, for answers that are held back. */
-  readonly caller: Caller;
 };
 
 /** From an agent with a token of its own, as commands that agents give for themselves take it. */

@@ -17,7 +17,8 @@ const TIMEOUT_HEADER = 'x-svc-hook-timeout';
 
 /** How much earlier a held answer leaves: one that comes late is none, and some agents then run the tool. */
 const MARGIN_MS = 5_000;
-const MAX_TIMEOUT_SECS = 24 * 60 * 60;
+/** As long as any agent waits that says nothing else. */
+const MAX_TIMEOUT_SECS = 600;
 
 export type HookRequest = {
   readonly headers: ReadonlyMap<string, string>;
@@ -45,21 +46,27 @@ export class HookDoor {
       return recorded.ok ? ok({ kind: 'deny', reason: recorded.value.reason }) : recorded;
     };
     const event = body.ok ? readEvent(tool, body.value) : body;
-    if (!event.ok) return faultAfter(await refuse(claimIn(body), explain(event.fault)), event.fault);
+    const claim = claimIn(body);
+    if (!event.ok) return faultAfter(await refuse(claim, explain(event.fault)), event.fault);
     const { value: told } = event;
     if (told.kind === 'notice') return ok({});
     const speaker = speakerFor(bearer.value, claimed);
     if (!speaker.ok) {
-      const refused = await refuse(claimIn(body), explain(speaker.fault));
+      const refused = await refuse(claim, explain(speaker.fault));
       return refused.ok ? ok(tool.answer(told, refused.value)) : refused;
     }
     const deadlineMs = performance.now() + waitMsOf(headers.get(TIMEOUT_HEADER), tool);
     const asking: Asking = { speaker: speaker.value, caller, deadlineMs, refuse };
-    const answer = await (told.kind === 'before' ? this.#before(asking, told) : this.#after(asking, told));
-    if (answer.ok) return ok(tool.answer(told, answer.value));
+    // Not awaited here: what has been read of the body goes with this call, and the answer may be held for long.
+    return this.#answer(tool, asking, keptOf(told), claim);
+  }
+
+  async #answer(tool: HookTool, asking: Asking, event: ToolEvent, claim: Claim): Promise<Result<Fields, Fault>> {
+    const answer = await (event.kind === 'before' ? this.#before(asking, event) : this.#after(asking, event));
+    if (answer.ok) return ok(tool.answer(event, answer.value));
     // Such as a path with control characters, which no check takes.
-    return answer.fault.kind === 'invalid_argument' && told.kind === 'before'
-      ? faultAfter(await refuse(claimIn(body), explain(answer.fault)), answer.fault)
+    return answer.fault.kind === 'invalid_argument' && event.kind === 'before'
+      ? faultAfter(await asking.refuse(claim, explain(answer.fault)), answer.fault)
       : answer;
   }
 
@@ -101,8 +108,16 @@ export class HookDoor {
 const faultAfter = (recorded: Result<unknown, Fault>, fault: Fault): Result<never, Fault> =>
   recorded.ok ? fail(fault) : recorded;
 
+/** Without the arguments, where no answer can change them. */
+function keptOf(event: ToolEvent): ToolEvent {
+  const isKept = event.kind === 'before' && event.isEditable;
+  return isKept ? event : { ...event, call: { ...event.call, input: {} } };
+}
+
+type Claim = { readonly action: string; readonly resource: string };
+
 /** What can be said of a call that was not understood. */
-function claimIn(body: Result<unknown, Fault>): { readonly action: string; readonly resource: string } {
+function claimIn(body: Result<unknown, Fault>): Claim {
   const { tool_name: tool, toolName = tool } = body.ok && isMapping(body.value) ? body.value : {};
   return { action: 'tool.call', resource: typeof toolName === 'string' ? toolName : '' };
 }

@@ -81,7 +81,7 @@ export class GovernedCalls {
     if (isLongerThan(subject.resource, MAX_RESOURCE_BYTES)) return asking.refuse(subject, tooLong(subject.resource));
     for (let number = 1; ; number += 1) {
       const spanId = spanOf(call, index, number);
-      const checked = await this.#checkOnce(asking, { traceId: call.traceId, spanId, subject, supported });
+      const checked = await this.#checkOnce(asking, { call, spanId, subject, supported });
       if (!checked.ok) return checked;
       const answer = checked.value;
       if (answer.decision === 'allow')
@@ -112,14 +112,14 @@ export class GovernedCalls {
   /** One check, repeated after a pause or an approval. Anything but an allow is a denial by then. */
   async #checkOnce(
     asking: Asking,
-    { traceId, spanId, subject, supported }: CheckOf,
+    { call, spanId, subject, supported }: CheckOf,
   ): Promise<Result<CheckActionResponse, Fault>> {
     const { speaker, caller, deadlineMs } = asking;
     const { agent, credentialToken, authorization } = speaker;
     const request: CheckActionRequest = {
       agent,
       credentialToken,
-      traceId,
+      traceId: call.traceId,
       spanId,
       ...subject,
       estimatedCostUsd: 0,
@@ -131,32 +131,49 @@ export class GovernedCalls {
     };
     const check = () => this.#check(request, authorization, caller);
     let answer = await check();
-    if (answer.ok && isPaused(answer.value)) {
+    if (!answer.ok || (!isPaused(answer.value) && answer.value.decision !== 'pending')) return answer;
+    const bytes = bytesOf(call, subject);
+    if (isPaused(answer.value)) {
       const opId = answer.value.opId as OpId;
-      answer = await this.#holds.with(this.#ports, { speaker, opId, caller }, async (next) => {
+      answer = await this.#holds.with(this.#ports, { speaker, opId, caller, bytes }, async (next) => {
         for (;;) {
           const again = await check();
           if (!again.ok || !isPaused(again.value) || (await next(deadlineMs)) === 'over') return again;
         }
       });
     }
-    while (answer.ok && answer.value.decision === 'pending' && (await this.#isDecided(answer.value, asking)))
+    while (answer.ok && answer.value.decision === 'pending' && (await this.#isDecided(answer.value, asking, bytes)))
       answer = await check();
     return answer;
   }
 
-  /** Waits for the decision. False when the time is over, or nobody can wait for it. */
-  async #isDecided({ approvalId }: CheckActionResponse, { speaker, caller, deadlineMs }: Asking): Promise<boolean> {
+  /** Waits for the decision. False when the time is over, or nobody waits or can wait for it. */
+  async #isDecided({ approvalId }: CheckActionResponse, asking: Asking, bytes: number): Promise<boolean> {
+    const { speaker, caller, deadlineMs } = asking;
+    let isOver = false;
+    const leave = this.#holds.take({ speaker, bytes }, () => {
+      isOver = true;
+    });
+    if (leave === undefined) return false;
     const { agent, credentialToken, authorization } = speaker;
-    const { address } = caller;
-    for (let leftMs = msUntil(deadlineMs); leftMs > LEAST_WAIT_MS && !caller.cancelled; leftMs = msUntil(deadlineMs)) {
-      const asked = { agent, credentialToken, approvalId };
-      const waiting = { address, cancelled: false, timeoutMs: leftMs };
-      const answer = await this.#waitApproval?.(asked, authorization, waiting);
-      if (answer === undefined || !answer.ok) return false;
-      if (answer.value.state !== 'pending') return true;
+    const waiting = (timeoutMs: number): Caller => ({
+      address: caller.address,
+      get cancelled() {
+        return isOver || caller.cancelled;
+      },
+      timeoutMs,
+    });
+    try {
+      for (let leftMs = msUntil(deadlineMs); leftMs > LEAST_WAIT_MS; leftMs = msUntil(deadlineMs)) {
+        const waiter = waiting(leftMs);
+        const answer = await this.#waitApproval?.({ agent, credentialToken, approvalId }, authorization, waiter);
+        if (answer === undefined || !answer.ok || waiter.cancelled) return false;
+        if (answer.value.state !== 'pending') return true;
+      }
+      return false;
+    } finally {
+      leave();
     }
-    return false;
   }
 
   async #completeOnce({ speaker, caller, deadlineMs }: Asking, opId: OpId, hasFailed: boolean) {
@@ -173,7 +190,7 @@ export class GovernedCalls {
     const complete = () => this.#complete(request, authorization, caller);
     const first = await complete();
     if (!isHeld(first)) return first;
-    return this.#holds.with(this.#ports, { speaker, opId, caller }, async (next) => {
+    return this.#holds.with(this.#ports, { speaker, opId, caller, bytes: 0 }, async (next) => {
       for (;;) {
         const again = await complete();
         if (!isHeld(again) || (await next(deadlineMs)) === 'over') return again;
@@ -187,11 +204,17 @@ const tooLong = (resource: string): string =>
   `the resource has ${Buffer.byteLength(resource)} bytes, more than the ${MAX_RESOURCE_BYTES} that can be checked; use a shorter one`;
 
 type CheckOf = {
-  readonly traceId: string;
+  readonly call: ToolCall;
   readonly spanId: string;
   readonly subject: Subject;
   readonly supported: readonly string[];
 };
+
+/** What is kept of the call while it is held: the subject, and the arguments where the answer may change them. */
+const bytesOf = ({ input, subjects }: ToolCall, subject: Subject): number =>
+  sizeOf(subject) + Math.ceil(sizeOf(input) / subjects.length);
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 const msUntil = (deadlineMs: number): number => deadlineMs - performance.now();
 

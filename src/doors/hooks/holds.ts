@@ -1,22 +1,27 @@
-/** Answers that are held back while an operation is paused. */
+/** Answers that are held back while an operation is paused, or people decide. */
 import { agentKeyOf, type OpId } from '../../core/base/ids.ts';
 import { CallerQuota } from '../../limits/fair-queue.ts';
 import { voucherPrincipal } from '../rpc/bearer.ts';
 import type { ControlSwitch } from '../rpc/control-switch.ts';
+import { whenGone } from '../rpc/departure.ts';
 import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { controlOf } from '../rpc/requests.ts';
 import type { Speaker } from '../rpc/speaker.ts';
 
-/** Held calls of one thread, half of them of one org. Beyond it, a paused call is denied at once. */
-const MAX_HELD = 1_000;
-/** How often a held answer looks whether somebody still waits for it. */
-const LOOK_EVERY_MS = 1_000;
+/** Of one thread, half of it of one org. Beyond it, a call that would be held is denied at once. */
+const MOST = { calls: 1_000, bytes: 16 * 1024 * 1024 };
 
 /** Why a hold is over: the operation was touched, or nobody may or can wait any longer. */
 export type EndOfHold = 'signal' | 'over';
 
-type Held = { readonly speaker: Speaker; readonly opId: OpId; readonly caller: Caller };
+type Held = {
+  readonly speaker: Speaker;
+  readonly opId: OpId;
+  readonly caller: Caller;
+  /** What has to be kept of the request, about. */
+  readonly bytes: number;
+};
 /** Waits for the next signal, at most until then. */
 type Next = (deadlineMs: number) => Promise<EndOfHold>;
 type Use<T> = (next: Next) => Promise<T>;
@@ -26,14 +31,17 @@ const OVER: Next = async () => 'over';
 export class Holds {
   readonly #control: ControlSwitch;
   readonly #ends = new Set<() => void>();
-  readonly #most: number;
-  readonly #quota: CallerQuota;
+  readonly #most: typeof MOST;
+  readonly #calls: CallerQuota;
+  readonly #bytes: CallerQuota;
+  #bytesHeld = 0;
   #isDraining = false;
 
-  constructor(control: ControlSwitch, most = MAX_HELD) {
+  constructor(control: ControlSwitch, most = MOST) {
     this.#control = control;
     this.#most = most;
-    this.#quota = new CallerQuota(most);
+    this.#calls = new CallerQuota(most.calls);
+    this.#bytes = new CallerQuota(most.bytes);
   }
 
   /** How many answers are held. */
@@ -52,23 +60,42 @@ export class Holds {
    * so that no signal is missed in between.
    */
   async with<T>(ports: WirePorts, held: Held, use: Use<T>): Promise<T> {
-    const { orgId } = held.speaker.agent;
-    if (this.#isDraining || this.#ends.size >= this.#most || !this.#quota.tryAcquire(orgId)) return use(OVER);
+    const bell = new Bell();
+    const leave = this.take(held, () => bell.ring('over'));
+    if (leave === undefined) return use(OVER);
     try {
-      return await this.#listen(ports, held, use);
+      return await this.#listen(ports, held, bell, use);
     } finally {
-      this.#quota.release(orgId);
+      leave();
     }
   }
 
-  async #listen<T>(ports: WirePorts, { speaker, opId, caller }: Held, use: Use<T>): Promise<T> {
+  /** A place for one held call, given back by what is returned; undefined: there is none. `end` ends the hold. */
+  take({ speaker, bytes }: Pick<Held, 'speaker' | 'bytes'>, end: () => void): (() => void) | undefined {
+    const { orgId } = speaker.agent;
+    const { calls, bytes: mostBytes } = this.#most;
+    if (this.#isDraining || this.#ends.size >= calls || this.#bytesHeld + bytes > mostBytes) return undefined;
+    if (!this.#calls.tryAcquire(orgId)) return undefined;
+    if (!this.#bytes.tryAcquire(orgId, bytes)) {
+      this.#calls.release(orgId);
+      return undefined;
+    }
+    this.#bytesHeld += bytes;
+    this.#ends.add(end);
+    return () => {
+      this.#ends.delete(end);
+      this.#bytesHeld -= bytes;
+      this.#bytes.release(orgId, bytes);
+      this.#calls.release(orgId);
+    };
+  }
+
+  async #listen<T>(ports: WirePorts, { speaker, opId, caller }: Held, bell: Bell, use: Use<T>): Promise<T> {
     const request = { agent: speaker.agent, credentialToken: speaker.credentialToken, resumeAfter: undefined };
     const principal = await voucherPrincipal(ports, speaker.credentialToken, speaker.authorization);
     const command = principal.ok ? controlOf(request, principal.value) : principal;
     if (!command.ok || !principal.ok) return use(OVER);
-    const bell = new Bell();
     const end = (): void => bell.ring('over');
-    this.#ends.add(end);
     const stream = this.#control.open({
       agent: agentKeyOf(command.value.agent),
       subject: principal.value?.subject,
@@ -77,16 +104,13 @@ export class Holds {
       },
       close: end,
     });
-    const watch = setInterval(() => {
-      if (caller.cancelled) end();
-    }, LOOK_EVERY_MS);
+    const unwatch = whenGone(caller, end);
     try {
       const { reply } = await ports.link.ask({ ...command.value, stream });
       return await use(reply.ok ? (deadlineMs) => bell.next(deadlineMs) : OVER);
     } finally {
-      clearInterval(watch);
+      unwatch();
       this.#control.close(stream);
-      this.#ends.delete(end);
     }
   }
 }

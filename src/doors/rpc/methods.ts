@@ -22,6 +22,7 @@ import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { alsoUnconfirmed } from '../shared/unconfirmed.ts';
 import { batchHandler } from './batch-checks.ts';
 import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.ts';
+import { waitWhileThere } from './departure.ts';
 import type { Answer, Caller, Handle } from './handle.ts';
 import type { WirePorts } from './ports.ts';
 import {
@@ -52,11 +53,11 @@ type SimpleName = Exclude<MethodName, 'BatchCheckActions'>;
 
 type HandleOf<N extends SimpleName> = Handle<Messages[`${N}Request`], Messages[`${N}Response`]>;
 
-const method = <N extends SimpleName>(name: N, handle: HandleOf<N>): UnaryMethod => ({
+const method = <N extends SimpleName>(name: N, handle: HandleOf<N>, maxBytes = MAX_MESSAGE_BYTES): UnaryMethod => ({
   name,
   decode: { json: jsonCodec(`${name}Request`).decode, binary: binaryCodec(`${name}Request`).decode },
   response: `${name}Response`,
-  maxBytes: MAX_MESSAGE_BYTES,
+  maxBytes,
   handle,
 });
 
@@ -79,7 +80,7 @@ export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
   method('CompleteOp', complete(ports)),
   method('RecordUsage', recordUsage(ports)),
   method('AckOpControl', acknowledge(ports)),
-  method('WaitApproval', waitApproval(ports)),
+  method('WaitApproval', waitApproval(ports), MAX_WAIT_BYTES),
   method('CancelApproval', cancelApproval(ports)),
 ];
 
@@ -179,6 +180,8 @@ const acknowledge =
     return reply.ok ? ok({}) : reply;
   };
 
+/** The message is held for as long as its call: it has nothing but names and a token. */
+const MAX_WAIT_BYTES = 16 * 1024;
 /** How long a call waits that has no deadline of its own, and the longest that any waits. */
 const MAX_WAIT_MS = 60_000;
 
@@ -194,12 +197,8 @@ const waitApproval =
     const asked = ownApprovalOf(request, principal.value);
     if (!asked.ok) return asked;
     const { id, ...reader } = asked.value;
-    const waited = await ports.link.call('waitApproval', {
-      reader,
-      principal: reader.principal,
-      id,
-      waitMs: Math.max(0, waitMsOf(caller)),
-    });
+    const waitMs = Math.max(0, waitMsOf(caller));
+    const waited = await waitWhileThere(ports.link, caller, { reader, principal: reader.principal, id, waitMs });
     if (!waited.ok) return waited;
     const { state, decisions, cancelReason, expiresAtMs } = waited.value;
     const reason = cancelReason ?? decisions.at(-1)?.reason ?? '';

@@ -177,6 +177,7 @@ describe('body', () => {
       body,
       remoteAddress: '192.0.2.1',
       bearer: 'k',
+      caller: { cancelled: false },
       principal: { subject: 'key:k', scopes: ['admin'], orgId: null },
     };
     return (row.handle as (request: Authorized, link: Link) => Promise<HttpReply>)(request, { ask, call: ask });
