@@ -113,6 +113,7 @@ class RouteServer {
     const method = (verb === 'head' ? 'get' : verb) as Method;
     const head = readHead(request, exchange, addressOf);
     if (!exchange.asksForBody(head.headers.get('expect'))) return exchange.close();
+    if (head.headers.has('transfer-encoding')) exchange.noteChunks();
     const respond = this.#responder(exchange, head, verb, path);
     const match = this.#router.match(method, path);
     if (isPreflight(verb, head.headers))

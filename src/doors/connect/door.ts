@@ -35,6 +35,7 @@ export function serveConnect(
   const begin = (exchange: Exchange, request: RequestHead, method: ConnectMethod): void => {
     const head = new ConnectHead(request, exchange, addressOf);
     if (!head.isSoundlyFramed || !exchange.asksForBody(head.expectation)) return exchange.close();
+    if (head.isChunked) exchange.noteChunks();
     if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
     if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
     // Only browsers send an origin, and they always do.
@@ -89,6 +90,7 @@ class ConnectHead implements ConnectRequest {
   expectation: string | undefined = undefined;
   isAuthorizedTwice = false;
   isSoundlyFramed = true;
+  isChunked = false;
   #authorization: string | undefined = undefined;
   #contentType: string | undefined = undefined;
   #contentEncoding: string | undefined = undefined;
@@ -162,6 +164,7 @@ class ConnectHead implements ConnectRequest {
       // for the next request.
       case 'transfer-encoding':
         this.isSoundlyFramed &&= isChunked(value);
+        this.isChunked = true;
         return;
       case 'content-encoding':
         this.#contentEncoding = value || undefined;

@@ -50,6 +50,8 @@ export type Answer = {
   listener: AnswerListener;
   /** The other end of the connection. */
   remoteAddress(): string;
+  /** The body comes in chunks, which the engine may read otherwise than a proxy before it has. */
+  noteChunks(): void;
   /** Pieces are only valid until `take` returns. A body that comes in one piece is known to be complete with it. */
   readBody(take: (piece: Uint8Array, isLast: boolean) => void): void;
   /**

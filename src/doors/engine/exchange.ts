@@ -157,6 +157,11 @@ export class Exchange implements AnswerListener {
     return this.#answer.asksForBody(expectation);
   }
 
+  /** Of a request whose body comes in chunks. */
+  noteChunks(): void {
+    this.#answer.noteChunks();
+  }
+
   /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */
   readBody(limits: BodyLimits, use: (body: BodyResult) => void): void {
     let isDone = false;

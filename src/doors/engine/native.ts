@@ -173,6 +173,7 @@ const NOBODY: AnswerListener = { gone: () => undefined, left: () => undefined, w
 class NativeAnswer implements Answer {
   readonly #res: UwsResponse;
   readonly #contentless: Contentless;
+  #endsConnection = false;
   listener = NOBODY;
 
   constructor(res: UwsResponse, contentless: Contentless) {
@@ -183,6 +184,14 @@ class NativeAnswer implements Answer {
 
   remoteAddress(): string {
     return Buffer.from(this.#res.getRemoteAddressAsText()).toString();
+  }
+
+  /**
+   * The library takes a chunk of a size that begins with white space for the last one. Its content would be answered as
+   * the next request.
+   */
+  noteChunks(): void {
+    this.#endsConnection = true;
   }
 
   readBody(take: (piece: Uint8Array, isLast: boolean) => void): void {
@@ -201,7 +210,8 @@ class NativeAnswer implements Answer {
     let hasLeft = true;
     this.#res.cork(() => {
       this.#writeHead(status, type, headers);
-      if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) hasLeft = this.#sendFollowed(content);
+      if (this.#endsConnection) this.#res.end(content, true);
+      else if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) hasLeft = this.#sendFollowed(content);
       else if (content.length > 0) this.#res.end(content);
       else this.#res.end('', this.#contentless.endsConnection());
     });
@@ -211,7 +221,8 @@ class NativeAnswer implements Answer {
   sendHead(status: HttpStatus, type: string | undefined, headers: readonly Header[], length: number | undefined): void {
     this.#res.cork(() => {
       this.#writeHead(status, type, headers);
-      if (this.#contentless.endsConnection()) return void this.#res.endWithoutBody(length ?? 0, true);
+      if (this.#endsConnection || this.#contentless.endsConnection())
+        return void this.#res.endWithoutBody(length ?? 0, true);
       // Given the length itself, the library would wait for that much content, and cut the connection at the next
       // request.
       if (length !== undefined) this.#res.writeHeader('Content-Length', String(length));
@@ -237,7 +248,7 @@ class NativeAnswer implements Answer {
   }
 
   finish(): void {
-    this.#res.cork(() => this.#res.end());
+    this.#res.cork(() => this.#res.end(undefined, this.#endsConnection));
   }
 
   close(): void {

@@ -248,6 +248,9 @@ class NodeAnswer implements Answer {
     return this.#request.socket.remoteAddress ?? '';
   }
 
+  /** It refuses what is no chunk. */
+  noteChunks(): void {}
+
   readBody(take: (piece: Uint8Array, isLast: boolean) => void): void {
     this.isBodyRead = true;
     const length = lengthOf(this.#request);
