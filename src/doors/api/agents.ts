@@ -128,6 +128,7 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Puts on record what was refused on the side of the agent, without a check',
     body: refusal,
     answers: { 200: recordedRefusal },
+    refusals: [415],
     handle: recordOwn,
   },
   {

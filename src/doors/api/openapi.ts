@@ -1,5 +1,6 @@
 /** The description of the API (OpenAPI 3.1), made from the table of routes, so that it is always complete. */
 import { z } from 'zod';
+import { APPROVAL_STATES, APPROVAL_TRIGGERS } from '../../core/approvals/approval.ts';
 import { SCOPES, type Scope } from '../../core/identity/roles.ts';
 import { OP_STATES, OP_TRIGGERS } from '../../core/ops/op-state.ts';
 import { describeMethods } from '../connect/describe.ts';
@@ -124,9 +125,23 @@ const PROBLEM: Json = {
     code: { type: 'string', enum: Object.keys(HTTP_STATUS), description: 'A stable code for programs.' },
     field: { type: 'string', description: 'With `invalid_argument`: the part of the request that is wrong.' },
     needed_scope: { type: 'string', enum: SCOPES, description: 'With `insufficient_scope`.' },
-    op_id: { type: 'string', description: 'With `invalid_transition`.' },
-    from: { type: 'string', enum: OP_STATES, description: 'With `invalid_transition`: the state of the operation.' },
-    trigger: { type: 'string', enum: OP_TRIGGERS, description: 'With `invalid_transition`: the requested action.' },
+    op_id: { type: 'string', description: 'With `invalid_transition` of an operation, and with `ambiguous`.' },
+    approval_id: { type: 'string', description: 'With `invalid_transition` of an approval.' },
+    from: {
+      type: 'string',
+      enum: [...new Set([...OP_STATES, ...APPROVAL_STATES])],
+      description: 'With `invalid_transition`: the state of the operation or approval.',
+    },
+    trigger: {
+      type: 'string',
+      enum: [...new Set([...OP_TRIGGERS, ...APPROVAL_TRIGGERS])],
+      description: 'With `invalid_transition`: the requested action.',
+    },
+    org_ids: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With `ambiguous`: the orgs that have an operation of this id.',
+    },
     problems: {
       type: 'array',
       items: { type: 'string' },
@@ -333,7 +348,9 @@ function liftDefinitions(document: Json): { readonly document: Json; readonly sc
 type Node = Record<string, any>;
 
 const contentsOf = (operation: Node): readonly (readonly [word: string, content: Node])[] => {
-  const answers = Object.values<Node>(operation['responses']).map((answer) => ['Answer', answer['content']] as const);
+  const answers = Object.entries<Node>(operation['responses']).map(
+    ([status, answer]) => [status.startsWith('2') ? 'Answer' : 'Failure', answer['content']] as const,
+  );
   return [['Request', operation['requestBody']?.content] as const, ...answers].flatMap(([word, content]) => {
     const json = content?.['application/json'];
     return json === undefined ? [] : [[word, json] as const];

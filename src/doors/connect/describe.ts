@@ -27,7 +27,7 @@ export function describeMethods(): DescribedMethods {
         responses: {
           200: { description: 'The answer', content: { 'application/json': { schema: refTo(response.name) } } },
           ...Object.fromEntries(
-            ['400', '401', '403', '404', '429', '503'].map((status) => [
+            ['400', '401', '403', '404', '413', '415', '429', '503'].map((status) => [
               status,
               { $ref: '#/components/responses/Connect' },
             ]),

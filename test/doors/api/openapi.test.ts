@@ -112,6 +112,46 @@ describe('openapi', () => {
     expect(Object.keys(api.paths[path][method].responses).sort()).toEqual([...statuses, 'default']);
   });
 
+  test('the methods over Connect list every status they answer with', () => {
+    const described = Object.entries<any>(api.paths).filter(([path]) => path.startsWith('/svc.governance.v1.'));
+    expect(described).toHaveLength(9);
+    for (const [path, { post }] of described)
+      expect([path, Object.keys(post.responses)]).toEqual([
+        path,
+        ['200', '400', '401', '403', '404', '413', '415', '429', '503', 'default'],
+      ]);
+  });
+
+  test("an agent's own refusals must be JSON", () => {
+    expect(Object.keys(api.paths['/api/v1/agents/self/refusals'].post.responses)).toContain('415');
+  });
+
+  test('a decision of the OPA door and its errors have schemas of their own', () => {
+    const { responses } = api.paths['/v1/data/svc/authz/decision'].post;
+    expect(Object.keys(schemaOf(responses[200]).properties)).toEqual(['result']);
+    expect(Object.keys(schemaOf(responses[401]).properties)).toEqual(['code', 'message']);
+  });
+
+  test('a problem says what cannot be done to an operation, and to an approval', () => {
+    const { properties } = api.components.schemas.Problem;
+    expect(properties.from.enum).toEqual([
+      'pending',
+      'running',
+      'paused',
+      'completing',
+      'terminated',
+      'approved',
+      'denied',
+      'expired',
+      'cancelled',
+      'used',
+    ]);
+    expect(properties.trigger.enum).toEqual(
+      expect.arrayContaining(['pause', 'terminate', 'approve', 'deny', 'cancel']),
+    );
+    expect(Object.keys(properties)).toEqual(expect.arrayContaining(['op_id', 'approval_id', 'org_ids']));
+  });
+
   test('a later added answer field breaks no generated client; unknown input is refused', () => {
     const closed = (part: unknown): boolean => /"additionalProperties":false/.test(JSON.stringify(part));
     const answers = Object.entries(api.components.schemas).filter(([name]) => !name.endsWith('Request'));
