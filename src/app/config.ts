@@ -449,13 +449,19 @@ export const VARIABLES = {
     '',
     'comma-separated words, in addition to the built-in ones: the value of any attribute whose key ends in one of them is not logged',
   ),
-  SVC_AUDIT_RETENTION_DAYS: countOf('days', 0, 36_500, '0', 'delete audit segments older than this; 0: never'),
+  SVC_AUDIT_RETENTION_DAYS: countOf(
+    'days',
+    0,
+    36_500,
+    '0',
+    'delete audit segments older than this, and none that is younger, whatever their size; 0: never',
+  ),
   SVC_AUDIT_RETENTION_MIB: countOf(
     'mebibytes',
     0,
     1_000_000_000,
     '0',
-    'delete the oldest audit segments above this total size; 0: never',
+    'above this total size, delete the oldest entries of those orgs that have more than an equal share of it; 0: never. With `SVC_AUDIT_RETENTION_DAYS` it only warns',
   ),
   SVC_AUDIT_WITNESS: variable(
     witnesses,

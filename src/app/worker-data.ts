@@ -10,6 +10,7 @@ import { WEB_FOLDER } from './package-files.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1024 * 1024;
+const MAX_SEGMENT_MIB = 64;
 /** In each thread, half-sent HTTP requests, half-sent gRPC messages and unread gRPC answers may each take this much. */
 const MAX_HALF_SENT_MIB = 128;
 /** Two of the largest batches. */
@@ -64,4 +65,8 @@ export const auditDataOf = (config: Config): RecordingOptions => ({
     maxAgeMs: config.SVC_AUDIT_RETENTION_DAYS === 0 ? undefined : config.SVC_AUDIT_RETENTION_DAYS * DAY_MS,
     maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * MIB,
   },
+  ...(config.SVC_AUDIT_RETENTION_MIB > 0 && { segmentBytes: segmentBytesOf(config.SVC_AUDIT_RETENTION_MIB * MIB) }),
 });
+
+/** The newest segment stays whole, so it must be a small part of a log with a limit. */
+const segmentBytesOf = (maxBytes: number): number => Math.min(MAX_SEGMENT_MIB * MIB, Math.floor(maxBytes / 16));

@@ -22,8 +22,23 @@ export type Checkpoint = Signed & {
   readonly gateway?: string | undefined;
   readonly peers?: readonly PeerHead[] | undefined;
 };
-/** Entries before `first_id` were deleted by retention; the last of them had the hash `prev_hash`. */
-export type Anchor = Signed & { readonly first_id: number; readonly prev_hash: string };
+/** What retention kept of the entries before an anchor: the first `bytes` of a file in the folder `kept`. */
+export type KeptFile = {
+  readonly name: string;
+  readonly entries: number;
+  readonly bytes: number;
+  /** Of those bytes. */
+  readonly sha256: string;
+};
+/**
+ * Entries before `first_id` were deleted by retention, but for those in `kept`; the last of them had the hash
+ * `prev_hash`.
+ */
+export type Anchor = Signed & {
+  readonly first_id: number;
+  readonly prev_hash: string;
+  readonly kept?: readonly KeptFile[] | undefined;
+};
 
 /** What each field must look like; there are no others. */
 type Shape<T> = { readonly [Field in keyof T]: (raw: unknown) => boolean };
@@ -44,6 +59,18 @@ const CHECKPOINT_2: Shape<Checkpoint> = {
   peers: (raw) => Array.isArray(raw) && raw.every(isHead),
 };
 const ANCHOR: Shape<Anchor> = { first_id: isId, prev_hash: isHash, timestamp: isText, signature: isText };
+const isKeptFile = (raw: unknown): boolean => {
+  const { name, entries, bytes, sha256, ...others } = Object(raw) as Readonly<Record<string, unknown>>;
+  return (
+    typeof name === 'string' &&
+    /^\d{16}(-\d+)?\.ndjson$/.test(name) &&
+    [entries, bytes].every(isId) &&
+    isHash(sha256) &&
+    Object.keys(others).length === 0
+  );
+};
+/** What was kept is part of it: whoever deletes that contradicts the anchor. */
+const ANCHOR_2: Shape<Anchor> = { ...ANCHOR, kept: (raw) => Array.isArray(raw) && raw.every(isKeptFile) };
 
 /** Whether it has the fields of a checkpoint, as they must look. */
 export const isWholeCheckpoint = (raw: { readonly [F in keyof Checkpoint]?: unknown }): raw is Checkpoint =>
@@ -55,8 +82,11 @@ const checkpointText = ({ id, hash, timestamp, gateway, peers }: Omit<Checkpoint
     ? ['svc-audit-checkpoint', id, hash, timestamp].join('\n')
     : ['svc-audit-checkpoint-2', gateway, id, hash, timestamp, ...peers.map(headText)].join('\n');
 const headText = ({ gateway, id, hash }: PeerHead): string => `${gateway} ${id} ${hash}`;
-const anchorText = ({ first_id, prev_hash, timestamp }: Omit<Anchor, 'signature'>): string =>
-  ['svc-audit-anchor', first_id, prev_hash, timestamp].join('\n');
+const anchorText = ({ first_id, prev_hash, timestamp, kept }: Omit<Anchor, 'signature'>): string =>
+  kept === undefined
+    ? ['svc-audit-anchor', first_id, prev_hash, timestamp].join('\n')
+    : ['svc-audit-anchor-2', first_id, prev_hash, timestamp, ...kept.map(keptText)].join('\n');
+const keptText = ({ name, entries, bytes, sha256 }: KeptFile): string => `${name} ${entries} ${bytes} ${sha256}`;
 
 const signed = (text: string, key: KeyObject): string => sign(null, Buffer.from(text), key).toString('base64url');
 const isSigned = (text: string, signature: string, key: KeyObject): boolean =>
@@ -178,20 +208,24 @@ export function latestCheckpoint(directory: string): Checkpoint | undefined {
 /** Undefined when nothing was ever deleted; 'damaged' when the file is not an anchor. */
 export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
   const text = textIfThereSync(join(directory, ANCHOR_FILE));
-  return text === undefined ? undefined : (parsed(ANCHOR, text) ?? 'damaged');
+  return text === undefined ? undefined : (parsed(ANCHOR, text) ?? parsed(ANCHOR_2, text) ?? 'damaged');
 }
 
 type NewAnchor = {
   readonly directory: string;
   readonly firstId: number;
   readonly prevHash: string;
+  readonly kept?: readonly KeptFile[];
   readonly key: KeyObject;
   readonly nowMs: number;
 };
 
 /** Durable before it returns: what it vouches for is deleted next. */
-export function writeAnchor({ directory, firstId, prevHash, key, nowMs }: NewAnchor): void {
-  const anchor = { first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() };
+export function writeAnchor({ directory, firstId, prevHash, kept = [], key, nowMs }: NewAnchor): void {
+  const anchor = {
+    ...{ first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() },
+    ...(kept.length > 0 && { kept }),
+  };
   replaceFileSync(
     join(directory, ANCHOR_FILE),
     `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`,

@@ -6,11 +6,12 @@ import { assert, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
 import { CSV, CSV_OF_CLUSTER, type Csv } from './csv.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
+import { keptSegments } from './kept.ts';
 import { idOf } from './line.ts';
 import { LineScanner } from './scan.ts';
 import { type ChunkRange, candidates } from './segment-index.ts';
 import { type IndexedSegment, SegmentIndexes, withSegment } from './segment-indexes.ts';
-import { listSegments, readFully } from './segments.ts';
+import { listSegments, readFully, type Segment } from './segments.ts';
 
 /** What a credential that is bound to an org is shown of an entry of its org (docs/spec.md, Tokens and scopes). */
 
@@ -143,12 +144,15 @@ export class AuditReader {
    * The matches of one chunk after the other, from the newest on, and an empty step for every segment planned. `before`
    * is exclusive, as a cursor is.
    */
-  async *#walk(filter: CompiledFilter, before: number): AsyncGenerator<Step> {
+  async *#walk(filter: CompiledFilter, until: number): AsyncGenerator<Step> {
     const segments = listSegments(this.#directory);
     const newest = segments.at(-1);
+    let before = until;
     let reached = before;
     let read = 0;
-    for (const segment of segments.reverse()) {
+    for (const segment of inOrder(this.#directory, segments)) {
+      // What is kept of a segment that was read before it was deleted has been seen.
+      before = Math.min(before, reached);
       if (segment.firstId >= before) continue;
       const plan = await withSegment(segment, async (fd) =>
         planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, before),
@@ -166,6 +170,12 @@ export class AuditReader {
       reached = segment.firstId;
     }
   }
+}
+
+/** What is kept of deleted segments is looked up last: a segment may be deleted while those after it are read. */
+function* inOrder(directory: string, segments: readonly Segment[]): Generator<Segment> {
+  yield* segments.toReversed();
+  yield* keptSegments(directory).reverse();
 }
 
 function planOf(fd: number, { index, size, wasBuilt }: IndexedSegment, filter: CompiledFilter, before: number): Plan {

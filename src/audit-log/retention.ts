@@ -1,24 +1,22 @@
 /**
- * Deletes the oldest segments of a log and records where it begins now, so that the rest of the chain stays verifiable.
+ * Deletes what is too old of a log and records where it begins now, so that the rest of the chain stays verifiable.
+ * What is too much is for `shrink.ts`.
  */
 import type { KeyObject } from 'node:crypto';
 import { rmSync, statSync, unlinkSync } from 'node:fs';
-import { withOpenFile } from '../system/files.ts';
-import { pruneCheckpoints, writeAnchor } from './checkpoint.ts';
+import { assert } from '../core/base/result.ts';
+import { ifThereSync, withOpenFile } from '../system/files.ts';
+import { type Anchor, pruneCheckpoints, readAnchor, writeAnchor } from './checkpoint.ts';
+import { deleteKept, keptIn, keptPath } from './kept.ts';
 import { frameOf, type LineFrame } from './line.ts';
 import { readTail } from './recovery.ts';
 import { indexPath } from './segment-indexes.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
-import type { StrangersShare } from './strangers-share.ts';
 
 export type RetentionOptions = {
   readonly directory: string;
   /** A segment is deleted when its last entry is older than this. */
-  readonly maxAgeMs?: number | undefined;
-  /** The oldest segments are deleted until the others fit; the newest stays, however large. */
-  readonly maxBytes?: number | undefined;
-  /** Whose bytes do not count towards `maxBytes`, up to what is their own. */
-  readonly strangers?: Pick<StrangersShare, 'of' | 'uncountedBytes'> | undefined;
+  readonly maxAgeMs: number;
   /** The most to delete in one call: the file system takes about 15 ms for each, and entries wait meanwhile. */
   readonly maxSegments?: number | undefined;
   readonly key: KeyObject;
@@ -38,51 +36,61 @@ export type RetentionReport = {
 export function applyRetention({
   directory,
   maxAgeMs,
-  maxBytes,
   maxSegments = Infinity,
-  strangers,
   key,
   nowMs,
 }: RetentionOptions): RetentionReport {
   const segments = listSegments(directory);
   const sizes = segments.map(({ path }) => statSync(path).size);
-  const count = countToDelete(segments, sizes, { maxAgeMs, maxBytes, maxSegments, strangers, nowMs });
+  const count = countToDelete(segments, sizes, { maxAgeMs, maxSegments, nowMs });
   // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to
   // name.
   const firstKept = segments[count];
   const frame = count === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
-  if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0, isCut: false };
+  const deleted = frame === undefined ? [] : segments.slice(0, count);
+  const anchor = readAnchor(directory);
+  const kept = keptIn(anchor);
+  const old = kept.filter(({ name }) => nowMs - lastKeptMs(keptPath(directory, name)) > maxAgeMs);
+  if (deleted.length === 0 && old.length === 0) return { deletedSegments: [], deletedBytes: 0, isCut: false };
+  const { id: firstId, prevHash } = frame ?? beginningOf(anchor);
   // The anchor comes first: after a crash in between, what is before it is only deleted later.
-  writeAnchor({ directory, firstId: frame.id, prevHash: frame.prevHash, key, nowMs });
-  const deleted = segments.slice(0, count);
+  const left = kept.filter((file) => !old.includes(file));
+  writeAnchor({ directory, firstId, prevHash, kept: left, key, nowMs });
   for (const segment of deleted) {
     unlinkSync(segment.path);
     rmSync(indexPath(segment), { force: true });
   }
-  pruneCheckpoints(directory, frame.id);
+  for (const { name } of old) deleteKept(directory, name);
+  pruneCheckpoints(directory, firstId);
   return {
     deletedSegments: deleted.map(({ name }) => name),
-    deletedBytes: sizes.slice(0, count).reduce((sum, size) => sum + size, 0),
-    isCut: count === maxSegments,
+    deletedBytes: [...sizes.slice(0, deleted.length), ...old.map(({ bytes }) => bytes)].reduce((a, b) => a + b, 0),
+    isCut: deleted.length === maxSegments,
   };
+}
+
+/** Only an anchor says that something was kept. */
+function beginningOf(anchor: Anchor | 'damaged' | undefined): Pick<LineFrame, 'id' | 'prevHash'> {
+  assert(anchor !== undefined && anchor !== 'damaged', 'what was kept stands in an anchor');
+  return { id: anchor.first_id, prevHash: anchor.prev_hash };
+}
+
+/** Infinity where it is not known. */
+function lastKeptMs(path: string): number {
+  const ms = Date.parse(ifThereSync(() => readTail(path))?.last?.timestamp ?? '');
+  return Number.isNaN(ms) ? Infinity : ms;
 }
 
 /** How many of the oldest segments to delete. */
 function countToDelete(
   segments: readonly Segment[],
   sizes: readonly number[],
-  limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'strangers' | 'nowMs'> & { readonly maxSegments: number },
+  { maxAgeMs, maxSegments, nowMs }: Pick<RetentionOptions, 'maxAgeMs' | 'nowMs'> & { readonly maxSegments: number },
 ): number {
-  const { maxAgeMs = Infinity, maxBytes = Infinity, maxSegments, strangers, nowMs } = limits;
-  let bytes = sizes.reduce((sum, size) => sum + size, 0) - (strangers?.uncountedBytes ?? 0);
   let count = 0;
   // The newest non-empty segment holds the head of the chain.
-  while (count < maxSegments && (sizes[count + 1] ?? 0) > 0) {
-    const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments, count, nowMs) > maxAgeMs;
-    if (!isOld && bytes <= maxBytes) break;
-    bytes -= (sizes[count] ?? 0) - (strangers?.of(segments[count]!.name) ?? 0);
+  while (count < maxSegments && (sizes[count + 1] ?? 0) > 0 && nowMs - lastEntryMs(segments, count, nowMs) > maxAgeMs)
     count += 1;
-  }
   return count;
 }
 
@@ -100,7 +108,7 @@ function lastEntryMs(segments: readonly Segment[], nth: number, nowMs: number): 
 
 const FIRST_READ_BYTES = 64 * 1024;
 
-function firstFrame({ path }: Segment): LineFrame | undefined {
+export function firstFrame({ path }: Segment): LineFrame | undefined {
   return withOpenFile(path, 'r', (fd) => {
     for (let length = FIRST_READ_BYTES; ; length *= 4) {
       const bytes = Buffer.alloc(length);

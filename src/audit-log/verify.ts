@@ -32,6 +32,7 @@ import {
   readAnchor,
   readCheckpoints,
 } from './checkpoint.ts';
+import { checkKept } from './kept-check.ts';
 import { type ChainHead, frameOf, hashOfLine, type LineFrame } from './line.ts';
 import { listSegments, type Segment } from './segments.ts';
 
@@ -79,6 +80,8 @@ export type VerifyReport =
       readonly headAt: string | undefined;
       /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
       readonly tornBytes: number;
+      /** Entries from before `firstId` that retention has kept, outside the chain. */
+      readonly kept: number;
     }
   | { readonly ok: false; readonly entries: number; readonly firstBroken: BrokenEntry };
 
@@ -176,7 +179,10 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
     if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
     ({ chain, tornBytes } = walked);
   }
-  return reportOf(chain, { firstId, seen, tornBytes, key });
+  const kept = await checkKept(directory, anchor);
+  if (typeof kept !== 'number' && hasMoved()) return verifyAuditLog(directory, options);
+  if (typeof kept !== 'number') return { ok: false, entries: chain.entries, firstBroken: kept };
+  return reportOf(chain, { firstId, seen, tornBytes, key, kept });
 }
 
 type Statements =
@@ -247,11 +253,13 @@ function reportOf(
     seen,
     tornBytes,
     key,
+    kept,
   }: {
     readonly firstId: number;
     readonly seen: Sights;
     readonly tornBytes: number;
     readonly key: KeyObject | undefined;
+    readonly kept: number;
   },
 ): VerifyReport {
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
@@ -278,6 +286,7 @@ function reportOf(
       peers: peer.sight && { upTo: peer.id, at: peer.sight.timestamp, gateways: peersIn(seen) },
       headAt: chain.atText,
       tornBytes,
+      kept,
     };
   const { id, sight } = [checkpoint, witness, peer].find((each) => each.id > head.id) ?? peer;
   assert(sight !== undefined, 'what is seen beyond the end was seen by somebody');

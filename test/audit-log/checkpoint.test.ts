@@ -3,9 +3,8 @@ import { appendFileSync, readFileSync, statSync, unlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createCheckpointer, loadCheckpointKey, readCheckpoints, writeAnchor } from '../../src/audit-log/checkpoint.ts';
-import { applyRetention } from '../../src/audit-log/retention.ts';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
-import { append, checkpointed, freshDirectory, NOON_MS, numbered, openWriter, tenEntries } from './log.ts';
+import { append, checkpointed, freshDirectory, NOON_MS, numbered, openWriter, shrunk, tenEntries } from './log.ts';
 
 describe('checkpoints', () => {
   test.each([
@@ -26,6 +25,7 @@ describe('checkpoints', () => {
       witnessedAt: undefined,
       headAt: '2026-03-01T12:00:00.000Z',
       tornBytes: 0,
+      kept: 0,
     });
     unlinkSync(join(directory, '0000000000000021.ndjson'));
     expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 20 });
@@ -82,7 +82,7 @@ describe('checkpoints', () => {
       writeFileSync(path, `${line}\n${text}`);
       expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
     }
-    expect(applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS }).deletedSegments).toHaveLength(2);
+    expect(await shrunk(directory, 1, key)).toHaveLength(2);
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
   });
 

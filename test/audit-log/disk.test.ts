@@ -4,10 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../../src/audit-log/checkpoint.ts';
-import { applyRetention } from '../../src/audit-log/retention.ts';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
 import { fragileDisk, type Image, type Step } from '../support/fragile-disk.ts';
-import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
+import { append, freshDirectory, NOON_MS, openWriter, shrunk } from './log.ts';
 
 vi.mock('node:fs', async (original) => (await import('../support/fragile-disk.ts')).fragileDisk.over(await original()));
 vi.mock('node:fs/promises', async (original) =>
@@ -115,12 +114,12 @@ describe('disk', () => {
     onTestFinished(() => {
       fragileDisk.onUnlink = undefined;
     });
-    applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
+    await shrunk(directory, 1, key);
     writer.close();
     const left = await Promise.all(
       images.map((image) => verifyAuditLog(restored(image), { checkpointKey: createPublicKey(key) })),
     );
-    expect(left).toMatchObject([1, 2, 3, 4].map(() => ({ ok: true, entries: 1, firstId: 5 })));
+    expect(left).toMatchObject([2, 3, 4, 5].map((firstId) => ({ ok: true, entries: 6 - firstId, firstId })));
   });
 
   const HOUR_MS = 3_600_000;

@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import { createCheckpointer, loadCheckpointKey } from '../../src/audit-log/checkpoint.ts';
 import type { ChainHead } from '../../src/audit-log/line.ts';
 import type { AuditPageRequest, AuditReader } from '../../src/audit-log/reader.ts';
+import { type ShrinkOptions, shrinkLog } from '../../src/audit-log/shrink.ts';
 import { type AuditWriter, type AuditWriterOptions, openAuditWriter } from '../../src/audit-log/writer.ts';
 import { type AuditDraft, type AuditEntry, type AuditFilter, NO_LINEAGE } from '../../src/core/audit/audit.ts';
 import { encodeDraft } from '../../src/core/audit/audit-line.ts';
@@ -49,6 +50,18 @@ export async function queried(
 ): Promise<Result<Page<AuditEntry>, Fault>> {
   const page = await reader.query(filter, request);
   return page.ok ? ok({ ...page.value, items: page.value.items.map((line) => JSON.parse(line) as AuditEntry) }) : page;
+}
+
+/** Makes a log fit into so many bytes; the names of the segments that were deleted. */
+export async function shrunk(
+  directory: string,
+  maxBytes: number,
+  key: KeyObject,
+  options: Partial<ShrinkOptions> = {},
+): Promise<readonly string[]> {
+  const pace = async (): Promise<void> => undefined;
+  const whole: ShrinkOptions = { directory, maxBytes, segmentBytes: 3000, key, nowMs: () => NOON_MS, pace, ...options };
+  return (await shrinkLog(whole)).deletedSegments;
 }
 
 export const SEGMENT_ONE = '0000000000000001.ndjson';

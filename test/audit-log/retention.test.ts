@@ -15,6 +15,7 @@ import {
   queried,
   SEGMENT_ONE,
   segmentsOf,
+  shrunk,
   threeSegments,
 } from './log.ts';
 
@@ -35,9 +36,7 @@ describe('retention', () => {
     }
     const reader = new AuditReader(directory);
     while (await reader.refresh());
-    expect(
-      applyRetention({ directory, maxAgeMs: 10_000, maxBytes: 1e9, key, nowMs: NOON_MS + 10_000 }).deletedSegments,
-    ).toEqual([]);
+    expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 10_000 }).deletedSegments).toEqual([]);
     const first = readFileSync(join(directory, SEGMENT_ONE));
     const bytes = first.length + statSync(join(directory, '0000000000000011.ndjson')).size;
     expect(readdirSync(directory)).toContain('0000000000000001.idx');
@@ -67,7 +66,7 @@ describe('retention', () => {
 
     const copy = join(base, 'copy');
     cpSync(directory, copy, { recursive: true });
-    expect(applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS }).deletedSegments).toHaveLength(3);
+    expect(await shrunk(directory, 1, key)).toHaveLength(3);
     append(writer, numbered(1));
     expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({
       ok: true,
@@ -103,27 +102,25 @@ describe('retention', () => {
     const directory = threeSegments();
     unlinkSync(join(directory, SEGMENT_ONE));
     const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
-    expect(applyRetention({ directory, maxAgeMs: 1e9, maxBytes: 1e9, key, nowMs: NOON_MS }).deletedSegments).toEqual(
-      [],
-    );
+    expect(applyRetention({ directory, maxAgeMs: 1e9, key, nowMs: NOON_MS }).deletedSegments).toEqual([]);
     expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({
       ok: false,
       firstBroken: { id: 1, problem: 'removed' },
     });
   });
 
-  test('keeps the newest segment with an entry, and all before an unproven one', () => {
+  test('keeps the newest segment with an entry, and all before an unproven one', async () => {
     const directory = threeSegments();
     const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
-    const retain = () => applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
+    const retain = () => shrunk(directory, 1, key);
     const third = join(directory, '0000000000000021.ndjson');
     const whole = readFileSync(third, 'utf8');
     writeFileSync(third, whole.replace('{"id":21,', '{"id":zz,'));
-    expect(retain()).toEqual({ deletedSegments: [], deletedBytes: 0, isCut: false });
+    expect(await retain()).toEqual(['0000000000000001.ndjson']);
     writeFileSync(third, ''); // begun, and nothing written yet
-    expect(retain().deletedSegments).toEqual(['0000000000000001.ndjson']);
+    expect(await retain()).toEqual([]);
     writeFileSync(third, whole);
-    expect(retain().deletedSegments).toEqual(['0000000000000011.ndjson']);
+    expect(await retain()).toEqual(['0000000000000011.ndjson']);
     expect(segmentsOf(directory)).toEqual(['0000000000000021.ndjson']);
   });
 
@@ -136,9 +133,9 @@ describe('retention', () => {
     createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record({ id: 1, hash: 'a'.repeat(64) });
     const sizeOf = (name: string) => statSync(join(directory, name)).size;
     const lastTwo = sizeOf('0000000000000002.ndjson') + sizeOf('0000000000000003.ndjson');
-    const retain = () => applyRetention({ directory, maxBytes: lastTwo, key, nowMs: NOON_MS }).deletedSegments;
-    expect(retain()).toEqual([SEGMENT_ONE]);
-    expect(retain()).toEqual([]);
+    const retain = () => shrunk(directory, lastTwo, key);
+    expect(await retain()).toEqual([SEGMENT_ONE]);
+    expect(await retain()).toEqual([]);
     expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([1]);
     expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({
       ok: true,
@@ -183,7 +180,7 @@ describe('retention', () => {
       let deleted: readonly string[] | undefined;
       const options = Object.defineProperty({}, moment, {
         get() {
-          deleted ??= applyRetention({ directory, maxBytes: 6_000, key, nowMs: NOON_MS }).deletedSegments;
+          deleted ??= applyRetention({ directory, maxAgeMs: 1, key, nowMs: NOON_MS + 10 }).deletedSegments;
           return moment === 'checkpointKey' ? createPublicKey(key) : undefined;
         },
       });

@@ -15,7 +15,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { createCheckpointer, loadCheckpointKey, readAnchor } from '../../src/audit-log/checkpoint.ts';
-import { applyRetention } from '../../src/audit-log/retention.ts';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
 import { runs } from '../support/runs.ts';
 import {
@@ -26,6 +25,7 @@ import {
   openWriter,
   SEGMENT_ONE,
   segmentsOf,
+  shrunk,
   tenEntries,
   threeSegments,
 } from './log.ts';
@@ -49,6 +49,7 @@ describe('verify', () => {
       witnessedAt: undefined,
       headAt: '2026-03-01T12:00:00.000Z',
       tornBytes: 0,
+      kept: 0,
     });
     expect(progress.at(-1)).toBe(140);
     writer.close();
@@ -142,12 +143,12 @@ describe('verify', () => {
     const key = loadCheckpointKey(join(base, 'audit-checkpoint.pem'));
     const writer = openWriter(directory, { segmentBytes: 3000 });
     const checkpointer = createCheckpointer({ directory, key, nowMs: () => NOON_MS });
-    const goOn = (maxBytes: number): void => {
+    const goOn = async (maxBytes: number): Promise<void> => {
       append(writer, numbered(10));
       checkpointer.record(writer.head());
-      applyRetention({ directory, maxBytes, key, nowMs: NOON_MS });
+      await shrunk(directory, maxBytes, key);
     };
-    for (let nth = 0; nth < 4; nth += 1) goOn(Infinity);
+    for (let nth = 0; nth < 4; nth += 1) await goOn(Infinity);
     const block =
       /```sh\n(cp data\/audit\/checkpoints[^`]*)```/.exec(
         readFileSync(join(PACKAGE_ROOT, 'docs/operations.md'), 'utf8'),
@@ -156,7 +157,7 @@ describe('verify', () => {
     expect(steps).toHaveLength(4);
     for (const step of steps) {
       expect(spawnSync('sh', ['-c', step], { cwd: base })).toMatchObject({ status: 0 });
-      goOn(21_000);
+      await goOn(21_000);
     }
     writer.close();
     expect(readAnchor(join(base, 'copy'))).toMatchObject({ first_id: expect.any(Number) });

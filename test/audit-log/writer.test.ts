@@ -14,12 +14,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createCheckpointer, loadCheckpointKey } from '../../src/audit-log/checkpoint.ts';
 import { hashOfLine } from '../../src/audit-log/line.ts';
 import { explainNotice } from '../../src/audit-log/recovery.ts';
-import { applyRetention } from '../../src/audit-log/retention.ts';
 import { StrangersShare } from '../../src/audit-log/strangers-share.ts';
 import { type AuditWriter, type AuditWriterOptions, openAuditWriter } from '../../src/audit-log/writer.ts';
 import { type AuditDraft, NO_LINEAGE } from '../../src/core/audit/audit.ts';
 import { encodeDraft } from '../../src/core/audit/audit-line.ts';
 import type { OpId } from '../../src/core/base/ids.ts';
+import { shrunk } from './log.ts';
 
 const NOON_MS = Date.UTC(2026, 2, 1, 12);
 const FIRST = '0000000000000001.ndjson';
@@ -292,13 +292,13 @@ describe('writer', () => {
     headless.writer.close();
   });
 
-  test('entries deleted by retention, even interrupted, are not reported as missing', () => {
+  test('entries deleted by retention, even interrupted, are not reported as missing', async () => {
     const { writer } = open({ segmentBytes: 1 });
     for (const from of [1, 3, 5, 7]) write(writer, from, 2);
     writer.close();
     const [kept, left] = [read('0000000000000005.ndjson'), read('0000000000000003.ndjson')];
     const key = loadCheckpointKey(join(directory, 'key.pem'));
-    applyRetention({ directory, maxBytes: kept.length * 2, key, nowMs: NOON_MS });
+    await shrunk(directory, kept.length * 2, key);
     expect(readdirSync(directory)).not.toContain('0000000000000003.ndjson');
     writeFileSync(join(directory, '0000000000000003.ndjson'), left);
     const opened = open();
@@ -306,7 +306,7 @@ describe('writer', () => {
     opened.writer.close();
   });
 
-  test('the share of strangers never makes retention delete what others wrote', () => {
+  test('the share of strangers never makes retention delete what others wrote', async () => {
     const { writer } = open({ segmentBytes: 1 });
     for (const from of [1, 3, 5, 7]) write(writer, from, 2);
     writer.close();
@@ -319,29 +319,24 @@ describe('writer', () => {
     share.save();
     const found = new StrangersShare(directory, 2 * bytes);
     const retain = (strangers: StrangersShare | undefined, maxBytes: number) =>
-      applyRetention({ directory, maxBytes, strangers, key, nowMs: NOON_MS }).deletedSegments;
-    expect(retain(found, 2 * bytes)).toEqual([]);
-    expect(retain(found, bytes)).toEqual(['0000000000000001.ndjson']);
+      shrunk(directory, maxBytes, key, { strangers });
+    expect(await retain(found, 2 * bytes)).toEqual([]);
+    expect(await retain(found, bytes)).toEqual(['0000000000000001.ndjson']);
     found.drop(['0000000000000003.ndjson']);
     expect([found.of('0000000000000003.ndjson'), found.of('0000000000000005.ndjson'), found.isFull]).toEqual([
       0,
       bytes,
       true,
     ]);
-    expect(retain(undefined, 2 * bytes)).toEqual(['0000000000000003.ndjson']);
+    expect(await retain(undefined, 2 * bytes)).toEqual(['0000000000000003.ndjson']);
   });
 
-  test('a copy made during retention lacks nothing when it is opened', () => {
+  test('a copy made during retention lacks nothing when it is opened', async () => {
     const { writer } = open({ segmentBytes: 1 });
     for (const from of [1, 3, 5, 7]) write(writer, from, 2);
     writer.close();
     const [kept, copied] = [read('0000000000000005.ndjson'), read('0000000000000001.ndjson')];
-    applyRetention({
-      directory,
-      maxBytes: kept.length * 2,
-      key: loadCheckpointKey(join(directory, 'key.pem')),
-      nowMs: NOON_MS,
-    });
+    await shrunk(directory, kept.length * 2, loadCheckpointKey(join(directory, 'key.pem')));
     writeFileSync(join(directory, '0000000000000001.ndjson'), copied);
     const opened = open();
     expect(opened.notices).toEqual([]);

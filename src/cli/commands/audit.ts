@@ -90,6 +90,7 @@ async function showWhole(
     signatures_checked: isSigned,
     witnessed_up_to: witnessedUpTo,
     witnessed_at: witnessedAt,
+    kept: report.kept,
     torn_bytes: tornBytes,
     ...(unproven.length > 0 && { unproven }),
   };
@@ -107,6 +108,11 @@ async function showWhole(
     ...(witnessedUpTo === 0
       ? []
       : [`witnessed up to entry ${witnessedUpTo}, the last time at ${printable(witnessedAt ?? '')}`]),
+    ...(report.kept === 0
+      ? []
+      : [
+          `${counted(report.kept, 'entry', 'entries')} from before ${firstId}, kept outside the chain${isSigned ? ', as signed' : ''}`,
+        ]),
     ...(tornBytes === 0
       ? []
       : [

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ANCHOR_FILE,
   CHECKPOINTS_FILE,
@@ -13,7 +14,8 @@ import {
   readCheckpoints,
 } from '../../audit-log/checkpoint.ts';
 import { spanOf } from '../../audit-log/recovery.ts';
-import { applyRetention } from '../../audit-log/retention.ts';
+import { applyRetention, type RetentionReport } from '../../audit-log/retention.ts';
+import { shrinkLog, sizeOfLog } from '../../audit-log/shrink.ts';
 import { StrangersShare } from '../../audit-log/strangers-share.ts';
 import type { AuditWriter } from '../../audit-log/writer.ts';
 import type { PeerHead, WitnessStatement } from '../../core/audit/witness.ts';
@@ -28,7 +30,9 @@ export type UpkeepOptions = {
   /** The name of this gateway, where several act as one. */
   readonly gateway?: string | undefined;
   readonly checkpointEveryMs: number;
-  /** Undefined: no limit. */
+  /** A segment this large is followed by a new one; undefined: as the writer has it. */
+  readonly segmentBytes?: number;
+  /** Undefined: no limit. With an age, nothing that is younger is deleted. */
   readonly retention: { readonly maxAgeMs: number | undefined; readonly maxBytes: number | undefined };
 };
 
@@ -45,12 +49,16 @@ const LOOK_EVERY_MS = 1_000;
 /** A new limit may exceed by many segments. They are deleted in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
+/** Between two pieces of a millisecond each, while a log that is too large is looked through. */
+const PACE_MS = 4;
+const DAY_MS = 24 * 3_600_000;
 const LOST_KEY = `what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
 /** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
 const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} again`;
 const UNSIGNED =
   'if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup';
 const NOT_SIGNED = 'could not sign the head of the audit log';
+const NOT_DELETED = 'could not delete old audit segments';
 const NOT_NOTED = 'could not note how much of the audit log comes from callers that are not identified';
 
 /** Where the size of the log is not limited. */
@@ -82,6 +90,9 @@ export class AuditUpkeep {
   /** The segment that was current when retention last ran. */
   #seenSegment: string | undefined;
   #isFlushing = false;
+  #isShrinking = false;
+  /** Larger than its limit, and kept all the same. */
+  #isLarge = false;
   #isStopped = false;
 
   /** Starts at once. Throws where the key of the checkpoints cannot be read. */
@@ -174,29 +185,67 @@ export class AuditUpkeep {
   }
 
   #retain(): void {
-    this.#attempt('could not delete old audit segments', () => {
-      clearTimeout(this.#nextStep);
-      this.#seenSegment = this.#writer.segmentPath;
-      const { directory, retention } = this.#options;
-      const maxAgeMs = this.#clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
-      const { deletedSegments, deletedBytes, isCut } = applyRetention({
+    clearTimeout(this.#nextStep);
+    this.#seenSegment = this.#writer.segmentPath;
+    const { maxAgeMs, maxBytes } = this.#options.retention;
+    // Whoever names an age wants everything that is younger: then size deletes nothing, and is only warned about.
+    if (maxAgeMs === undefined) void this.#shrink();
+    else this.#attempt(NOT_DELETED, () => this.#deleteOld(maxAgeMs));
+    if (maxAgeMs !== undefined && maxBytes !== undefined)
+      this.#attempt(NOT_DELETED, () => this.#warnIfLarge(maxAgeMs, maxBytes));
+  }
+
+  #deleteOld(maxAgeMs: number): void {
+    if (this.#clock?.isBelieved() !== true) return;
+    const { directory } = this.#options;
+    const limits = { directory, maxAgeMs, maxSegments: SEGMENTS_PER_STEP, key: this.#key, nowMs: Date.now() };
+    const report = applyRetention(limits);
+    this.strangers.drop(report.deletedSegments);
+    this.#noteDeleted(report);
+    if (report.isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
+  }
+
+  /** One run at a time; a segment that is begun meanwhile is seen by it, or asks for another one. */
+  async #shrink(): Promise<void> {
+    const { directory, segmentBytes, retention } = this.#options;
+    const { maxBytes } = retention;
+    if (maxBytes === undefined || this.#isShrinking) return;
+    this.#isShrinking = true;
+    try {
+      const report = await shrinkLog({
         directory,
-        ...retention,
-        maxAgeMs,
-        maxSegments: SEGMENTS_PER_STEP,
+        maxBytes,
+        segmentBytes: segmentBytes ?? maxBytes,
         strangers: this.strangers,
         key: this.#key,
-        nowMs: Date.now(),
+        nowMs: Date.now,
+        pace: () => sleep(PACE_MS, undefined, { ref: false }),
+        isStopped: () => this.#isStopped,
       });
-      this.strangers.drop(deletedSegments);
-      if (deletedSegments.length > 0) this.#state(this.#lastCheckpoint);
-      if (isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
-      if (deletedSegments.length > 0)
-        this.#note(
-          'info',
-          `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`,
-        );
-    });
+      this.#noteDeleted(report);
+    } catch (error) {
+      this.#failed(NOT_DELETED, error);
+    } finally {
+      this.#isShrinking = false;
+    }
+  }
+
+  #noteDeleted({ deletedSegments: names, deletedBytes }: RetentionReport): void {
+    if (names.length === 0) return;
+    this.#state(this.#lastCheckpoint);
+    this.#note('info', `retention deleted ${names.length} audit segments, ${deletedBytes} bytes: ${names.join(', ')}`);
+  }
+
+  /** Once while it lasts. */
+  #warnIfLarge(maxAgeMs: number, maxBytes: number): void {
+    const bytes = sizeOfLog(this.#options.directory) - this.strangers.uncountedBytes;
+    const isLarge = bytes > maxBytes;
+    if (isLarge && !this.#isLarge)
+      this.#note(
+        'warn',
+        `the audit log has ${bytes} bytes, more than SVC_AUDIT_RETENTION_MIB allows; nothing is deleted, because all of it is younger than the ${maxAgeMs / DAY_MS} days of SVC_AUDIT_RETENTION_DAYS. Give it more room, or keep fewer days: on a full disk SVC_AUDIT_ON_FAILURE decides`,
+      );
+    this.#isLarge = isLarge;
   }
 
   /** Tells the witnesses that this was the end of the log, and where the log begins now. */
