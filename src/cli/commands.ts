@@ -530,11 +530,11 @@ const ADMINISTRATION: readonly CommandRow[] = [
   },
   {
     synopsis: 'hooks doctor <tool>',
-    summary: 'check that hooks are installed and block while the gateway is away; exit status 1 if not',
+    summary: 'check that hooks ask the gateway, with the token, and block while it is away; exit status 1 if not',
     options: HOOKS,
     argumentWords: CODING_AGENT_NAMES,
     example: 'svc hooks doctor claude-code',
-    load: async () => (await import('./commands/hooks.ts')).doctor,
+    load: async () => (await import('./commands/hooks-doctor.ts')).doctor,
   },
   {
     synopsis: 'hooks run <tool>',

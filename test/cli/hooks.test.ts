@@ -2,8 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createCliHome } from '../support/cli.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const TOKEN = 'token-of-coder-0123456789-0123456789';
 
@@ -37,31 +38,38 @@ function openHome() {
       mkdirSync(dirname(join(home, FILES[tool]!)), { recursive: true });
       writeFileSync(join(home, FILES[tool]!), text, { mode: 0o640 });
     },
-    svc: (args: readonly string[], input = '') =>
-      cli.run(['hooks', ...args], { env: { SVC_AGENT_TOKEN: TOKEN }, input }),
+    svc: (args: readonly string[], input = '', token = TOKEN) =>
+      cli.run(['hooks', ...args], { env: { SVC_AGENT_TOKEN: token }, input }),
   };
 }
 
 const valueOf = (tool: string, text: string): any => (tool === 'codex' ? parse(text) : JSON.parse(text));
 
+let gateway: TestGateway;
+
 describe('svc hooks', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    const agent = { org_id: 'acme', team_id: 'dev', agent_id: 'coder' };
+    await gateway.call('POST', '/api/v1/agents', { agent, credential_token: TOKEN });
+  });
+  afterAll(() => gateway.stop());
+
   test.each(TOOLS)('%s: installs once, blocks without a gateway, and restores every byte', async (tool) => {
     const home = openHome();
     home.write(tool, EXISTING[tool]!);
     expect((await home.svc(['doctor', tool])).status).toBe(1);
-    expect(
-      (await home.svc(['install', tool, '--url', 'http://gateway.example:8080', '--agent', 'acme/dev/coder'])).status,
-    ).toBe(0);
+    expect((await home.svc(['install', tool, '--url', gateway.url, '--agent', 'acme/dev/coder'])).status).toBe(0);
     const installed = home.read(tool);
     expect(installed).not.toContain(TOKEN);
-    expect(installed).toContain('http://gateway.example:8080');
+    expect(installed).toContain(gateway.url);
     expect(statSync(home.path(tool)).mode & 0o777).toBe(0o640);
     const before = valueOf(tool, EXISTING[tool]!);
     for (const [event, hooks] of Object.entries(before.hooks))
       if (Array.isArray(hooks))
         for (const hook of hooks) expect(valueOf(tool, installed).hooks[event]).toContainEqual(hook);
     expect(await home.svc(['doctor', tool])).toMatchObject({ status: 0 });
-    await home.svc(['install', tool, '--url', 'http://gateway.example:8080', '--agent', 'acme/dev/coder']);
+    await home.svc(['install', tool, '--url', gateway.url, '--agent', 'acme/dev/coder']);
     expect(home.read(tool)).toBe(installed);
     expect((await home.svc(['uninstall', tool])).status).toBe(0);
     expect(home.read(tool)).toBe(EXISTING[tool]);
@@ -111,13 +119,44 @@ describe('svc hooks', () => {
     ['gemini', (text: string) => text.replaceAll('|| exit 2', '|| true')],
   ])('doctor finds that %s would run its tools without the gateway', async (tool, spoil) => {
     const home = openHome();
-    await home.svc(['install', tool]);
+    await home.svc(['install', tool, '--url', gateway.url]);
+    expect((await home.svc(['doctor', tool])).status).toBe(0);
     const spoiled = spoil(home.read(tool));
     expect(spoiled).not.toBe(home.read(tool));
     home.write(tool, spoiled);
     // Of Codex, exit status 2 of the command itself already blocks; but not that of a shell that does not find it.
     if (tool === 'codex' && !spoiled.includes('features')) home.write(tool, spoiled.replaceAll('/main.js', '/gone.js'));
     expect((await home.svc(['doctor', tool])).status).toBe(1);
+  });
+
+  test.each(TOOLS)('doctor asks the gateway as %s does, with the token', async (tool) => {
+    const home = openHome();
+    const closed = await startTestGateway();
+    await closed.stop();
+    const examined = async (url: string, token = TOKEN, ...more: readonly string[]) => {
+      await home.svc(['uninstall', tool]);
+      await home.svc(['install', tool, '--url', url, ...more]);
+      return home.svc(['doctor', tool], '', token);
+    };
+    const problem = (text: string) => ({ status: 1, stderr: expect.stringContaining(text) });
+    expect(await examined(gateway.url)).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('as acme/dev/coder'),
+    });
+    expect(await examined(`http://${gateway.grpc}`)).toMatchObject(problem("as the gateway's gRPC port does"));
+    expect(await examined(closed.url)).toMatchObject(problem('no gateway answers there'));
+    expect(await examined(gateway.url, 'x')).toMatchObject(problem('does not know the token'));
+    expect(await examined(gateway.url, '')).toMatchObject(problem('SVC_AGENT_TOKEN is not set here'));
+    expect(await examined(gateway.url, TOKEN, '--agent', 'acme/dev/other')).toMatchObject(
+      problem('is that of acme/dev/coder, and the hooks ask as acme/dev/other'),
+    );
+    expect(await examined(gateway.url, ADMIN_KEY)).toMatchObject(problem('is an API key'));
+    const made = { name: `globex-${tool}`, scopes: ['write'], org_id: 'globex' };
+    const { key } = (await gateway.call('POST', '/api/v1/iam/api-keys', made)).body;
+    expect(await examined(gateway.url, key, '--agent', 'acme/dev/coder')).toMatchObject(
+      problem('does not take a check for acme/dev/coder'),
+    );
+    expect((await examined(gateway.url, ADMIN_KEY, '--agent', 'acme/dev/coder')).status).toBe(0);
   });
 
   test('an agent that it does not know is a mistake', async () => {
