@@ -281,6 +281,8 @@ function startOf(
     await money.start();
     await webhooks.begin();
     closers.add('the other gateways of the cluster', async () => {
+      // What they have decided here is part of the last report.
+      await peers.stop();
       membership.stop();
       replicas.stop();
       const isReported = await money.close();

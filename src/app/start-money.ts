@@ -96,6 +96,7 @@ export function openMoney({
         park: (check, short, retry) => trade.park(check, short, retry),
         claim: (key) => claims.claim(key),
         settle: (key) => claims.settle(key),
+        report: (agent) => trade.reportOf(agent),
         listBudgets: async (command) => {
           const org = orgInReach(command.principal, command.orgId);
           if (!org.ok) return org;

@@ -30,6 +30,8 @@ type Waiting = {
   readonly confirmed: Set<RunId>;
   /** Who is to confirm; undefined until it was asked who takes part. */
   awaited: readonly Member[] | undefined;
+  /** Live ones among them that have not confirmed. */
+  readonly lacking: Set<RunId>;
   /** Whether the database has said so. */
   isKnown: boolean;
   readonly done: () => void;
@@ -59,12 +61,12 @@ export class Barriers implements Barrier {
   }
 
   async pass(topic: Topic, detail?: unknown, options: PassOptions = {}): Promise<readonly string[]> {
-    const { bus, membership } = this.#options;
+    const { bus } = this.#options;
     this.#lastId += 1;
     const id = this.#lastId;
     const isSent = bus.send('all', { type: 'barrier', id, topic, detail });
     const { confirmed, awaited, isKnown, concerns } = await this.#confirmed(id, isSent, options);
-    const missing = (awaited ?? membership.others().filter(concerns)).filter(({ run }) => !confirmed.has(run));
+    const missing = (awaited ?? this.#everybody().filter(concerns)).filter(({ run }) => !confirmed.has(run));
     if (missing.length > 0) this.#note(missing.map(({ run }) => run));
     const names = missing.map(({ name }) => name);
     return isKnown ? names : [...names, DATABASE];
@@ -82,32 +84,49 @@ export class Barriers implements Barrier {
       const timer = setTimeout(done, withinMs);
       const waiting: Waiting = {
         // A suspect that denies by itself once its lease is over cannot act by anything old.
-        concerns: ({ name, state, onOutage }) => (state === 'live' || onOutage === 'serve') && !without.includes(name),
+        concerns: ({ name, state, onOutage }) =>
+          (state !== 'suspect' || onOutage === 'serve') && !without.includes(name),
         confirmed: new Set(),
         awaited: undefined,
+        lacking: new Set(),
         isKnown: false,
         done,
         onSaid,
       };
       this.#waiting.set(id, waiting);
-      void this.#lookFor(waiting).then(() => (isSent ? this.#recount() : done()));
+      void this.#lookFor(waiting).then(() => {
+        if (!isSent) return done();
+        this.#count(waiting, new Map(this.#everybody().map((member) => [member.run, member])));
+      });
     });
   }
 
   async #lookFor(waiting: Waiting): Promise<void> {
     const { membership } = this.#options;
     waiting.isKnown = await membership.lookAgain();
-    waiting.awaited = membership.others().filter(waiting.concerns);
+    waiting.awaited = this.#everybody().filter(waiting.concerns);
   }
 
+  /** Also who was replaced, or forgotten, and may not have ended. */
+  #everybody(): readonly Member[] {
+    const { membership } = this.#options;
+    return [...membership.others(), ...membership.leavers()];
+  }
+
+  /** Only when it is another who takes part: a confirmation costs one barrier, however many are under way. */
   #recount(): void {
-    const others = new Map(this.#options.membership.others().map((other) => [other.run, other]));
-    for (const waiting of this.#waiting.values()) {
-      // One that was replaced meanwhile has ended, and its successor has read what is written.
-      waiting.awaited = waiting.awaited?.filter(({ run }) => others.has(run));
-      const isLacking = ({ run }: Member): boolean => others.get(run)?.state === 'live' && !waiting.confirmed.has(run);
-      if (waiting.awaited?.some(isLacking) === false) waiting.done();
-    }
+    const members = new Map(this.#everybody().map((member) => [member.run, member]));
+    for (const waiting of this.#waiting.values()) this.#count(waiting, members);
+  }
+
+  #count(waiting: Waiting, members: ReadonlyMap<RunId, Member>): void {
+    if (waiting.awaited === undefined) return;
+    // One that is gone meanwhile has ended, and its successor has read what is written.
+    waiting.awaited = waiting.awaited.filter(({ run }) => members.has(run));
+    waiting.lacking.clear();
+    for (const { run } of waiting.awaited)
+      if (members.get(run)?.state === 'live' && !waiting.confirmed.has(run)) waiting.lacking.add(run);
+    if (waiting.lacking.size === 0) waiting.done();
   }
 
   #note(runs: readonly RunId[]): void {
@@ -127,7 +146,8 @@ export class Barriers implements Barrier {
         if (waiting === undefined || waiting.confirmed.has(from)) return;
         waiting.confirmed.add(from);
         if (message.said !== undefined) waiting.onSaid?.(message.said);
-        return this.#recount();
+        if (waiting.lacking.delete(from) && waiting.lacking.size === 0) waiting.done();
+        return;
       }
       default:
     }

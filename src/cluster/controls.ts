@@ -37,6 +37,10 @@ const KIND = 'controls';
 const MOST_IN_MESSAGE = 20;
 /** Of those that nobody can read there yet. */
 const UNWRITTEN_IN_MESSAGE = 500;
+/** Rows of one statement; what is more is written by the next ones. */
+const WRITTEN_AT_ONCE = 1_000;
+/** Old rows that one reading removes. */
+const REMOVED_AT_ONCE = 500;
 /** For longer the database is not waited for; where it is known to be away, it is only tried. */
 const WRITE_WITHIN_MS = 700;
 const TRY_WITHIN_MS = 50;
@@ -262,8 +266,11 @@ export class SharedControls {
   #tidy(): void {
     const lostMs = this.#options.wallMs() - KEPT_MS;
     const members = new Set(this.#options.membership.others().map(({ run }) => homeOf(run)));
+    let removed = 0;
     for (const [id, { home, atMs }] of this.#rows) {
       if (atMs > lostMs || home === this.#home || members.has(home)) continue;
+      removed += 1;
+      if (removed > REMOVED_AT_ONCE) break;
       this.#drop(id);
       void this.#write(id, undefined);
     }
@@ -323,11 +330,11 @@ export class SharedControls {
   async #written(waiting: ReadonlyMap<string, Control | undefined>): Promise<boolean> {
     const { store, onError } = this.#options;
     try {
-      const written = await store.put(
-        KIND,
-        Array.from(waiting, ([id, body]): StateWrite => ({ id, key: id, body })),
-      );
-      if (!written.ok) return false;
+      const writes = Array.from(waiting, ([id, body]): StateWrite => ({ id, key: id, body }));
+      for (let at = 0; at < writes.length; at += WRITTEN_AT_ONCE) {
+        const written = await store.put(KIND, writes.slice(at, at + WRITTEN_AT_ONCE));
+        if (!written.ok) return false;
+      }
       for (const [id, control] of waiting) if (this.#waiting.get(id) === control) this.#waiting.delete(id);
       return true;
     } catch (error) {

@@ -1,9 +1,11 @@
+import type { AgentIdentity } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { BudgetTracker } from '../core/budget/budget.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
-import type { AccountRow, Shortage } from '../core/budget/grants.ts';
+import { type AccountRow, ownerOf, type Shortage } from '../core/budget/grants.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Bus, Ledger } from '../ports/cluster.ts';
+import { within } from '../system/clock.ts';
 
 export type BudgetExchangeOptions = {
   readonly budgets: BudgetTracker;
@@ -36,6 +38,10 @@ const FREEZE_AFTER_MS = 5 * 60_000;
 
 type Parked = { readonly check: object; readonly short: readonly Shortage[]; readonly retry: () => void };
 
+/** Names an account in the running period. */
+const keyOf = ({ envelope, period }: Shortage): string => `${ownerOf(envelope.owner())} ${period[0]}`;
+const keyOfRow = ({ owner, period }: AccountRow): string => `${owner} ${period[0]}`;
+
 const isGlobal = ({ owner }: AccountRow): boolean => owner === 'global';
 
 /** Trades with the ledger of the cluster: every second what is due, and at once what checks wait for. */
@@ -44,8 +50,10 @@ export class BudgetExchange {
   #parked: Parked[] = [];
   /** Until when each waiting check waits. */
   readonly #deadlines = new WeakMap<object, number>();
-  /** Accounts that were refused something lately. */
-  readonly #refused = new Set<string>();
+  /** Looks at the deadline of the check that waits longest, whatever the database does meanwhile. */
+  #expiring: NodeJS.Timeout | undefined;
+  /** Accounts that were refused something lately, by `keyOf`, with the names that the ledger has for them. */
+  readonly #refused = new Map<string, AccountRow>();
   /** How often others were asked since checks began to wait. */
   #recalls = 0;
   #sequence = 0;
@@ -88,6 +96,7 @@ export class BudgetExchange {
   async close(): Promise<boolean> {
     this.#isClosed = true;
     clearInterval(this.#ticking);
+    clearTimeout(this.#expiring);
     this.#retryAll();
     await this.#exchanging;
     const { budgets, nowMs } = this.#options;
@@ -110,8 +119,30 @@ export class BudgetExchange {
     this.#deadlines.set(check, deadline);
     this.#parked.push({ check, short, retry });
     budgets.needGrants(short, nowMs());
+    this.#expireAt(deadline);
     void this.#run();
     return true;
+  }
+
+  #expireAt(deadline: number): void {
+    this.#expiring ??= setTimeout(
+      () => {
+        this.#expiring = undefined;
+        this.#expire();
+      },
+      Math.max(0, deadline - this.#options.steadyMs()),
+    );
+  }
+
+  /** Checks that have waited for their time are decided, though the ledger may not have answered. */
+  #expire(): void {
+    const nowMs = this.#options.steadyMs();
+    const deadlineOf = ({ check }: Parked): number => this.#deadlines.get(check) ?? 0;
+    const late = this.#parked.filter((each) => nowMs >= deadlineOf(each));
+    this.#parked = this.#parked.filter((each) => !late.includes(each));
+    for (const { retry } of late) retry();
+    const next = Math.min(...this.#parked.map(deadlineOf));
+    if (Number.isFinite(next)) this.#expireAt(next);
   }
 
   #tick(): void {
@@ -164,6 +195,12 @@ export class BudgetExchange {
     await this.flush();
   }
 
+  /** The same of what this agent has spent. Resolves also when the time is over that a check would wait. */
+  async reportOf(agent: AgentIdentity): Promise<void> {
+    this.#options.budgets.reportOf(agent);
+    await within(WAIT_MS, this.flush());
+  }
+
   /** Resolves when the ledger has been told what must not wait, or could not be asked. */
   async flush(): Promise<void> {
     const { budgets } = this.#options;
@@ -202,37 +239,69 @@ export class BudgetExchange {
     const { budgets, nowMs } = this.#options;
     const isAll = this.#isDue;
     this.#isDue = false;
+    budgets.clearNeeds();
+    for (const { short } of this.#parked) budgets.needGrants(short, nowMs());
+    const asking = [...this.#parked];
     const rows = budgets.dueRows(MOST_ROWS, isAll, nowMs());
-    if (rows.length === 0) return this.#parked.length === 0 ? undefined : this.#afterRefusals();
+    if (rows.length === 0) return this.#parked.length === 0 ? undefined : this.#afterRefusals(asking);
+    this.#refused.clear();
     // The rows that all gateways want come last, so that nobody waits for them while it holds others.
     const isReached =
-      (await this.#exchange(rows.filter((row) => !isGlobal(row)))) && (await this.#exchange(rows.filter(isGlobal)));
+      (await this.#exchange(rows.filter((row) => !isGlobal(row)))) &&
+      (await this.#exchange(this.#unblocked(asking, rows.filter(isGlobal))));
     // What was recalled or reported meanwhile is waited for as well.
     if (this.#parked.length === 0)
       return isReached && (rows.length === MOST_ROWS || budgets.hasUrgentRows) ? 0 : undefined;
-    return isReached ? this.#afterRefusals() : this.#afterFailure();
+    return isReached ? this.#afterRefusals(asking) : RETRY_MS;
+  }
+
+  /** A check that was refused a narrower account needs nothing of the wider ones: others may. */
+  #unblocked(asking: readonly Parked[], rows: readonly AccountRow[]): readonly AccountRow[] {
+    if (this.#refused.size === 0) return rows;
+    const able = asking.filter(({ short }) => !short.some((each) => this.#refused.has(keyOf(each))));
+    return rows.map((row) => {
+      if (row.neededMicroUsd === 0) return row;
+      const key = keyOfRow(row);
+      const lacks = able.flatMap(({ short }) => short.filter((each) => keyOf(each) === key))[0]?.lacksMicroUsd ?? 0;
+      const isOver = Math.max(0, row.spentMicroUsd - row.keptMicroUsd);
+      const neededMicroUsd = Math.max(0, lacks - isOver);
+      return { ...row, neededMicroUsd, wantedMicroUsd: neededMicroUsd };
+    });
   }
 
   /** Has the waiting checks decided anew; asks the others for what is still refused. */
-  #afterRefusals(): number | undefined {
+  async #afterRefusals(asked: readonly Parked[]): Promise<number | undefined> {
     this.#retryAll();
     if (this.#parked.length === 0) this.#recalls = 0;
     if (this.#parked.length === 0) return undefined;
     if (this.#refused.size === 0) return 0;
-    const accounts = [...this.#refused].flatMap((name) => name.split(' '));
-    this.#refused.clear();
+    if (this.#giveBackParts(asked)) {
+      this.#options.budgets.clearNeeds();
+      await this.#exchange(this.#options.budgets.dueRows(MOST_ROWS, false, this.#options.nowMs()));
+    }
+    const accounts = [...this.#refused.values()].flatMap(({ owner, period }) => [owner, period]);
     this.#options.bus.send('all', { type: 'recall', accounts });
     this.#recalls += 1;
     return this.#recalls === 1 ? RECALL_MS : RETRY_MS;
   }
 
-  #afterFailure(): number {
-    const late = this.#parked.filter(({ check }) => this.#options.steadyMs() >= (this.#deadlines.get(check) ?? 0));
-    this.#parked = this.#parked.filter((each) => !late.includes(each));
-    for (const { retry } of late) retry();
-    const { budgets, nowMs } = this.#options;
-    for (const { short } of this.#parked) budgets.needGrants(short, nowMs());
-    return RETRY_MS;
+  /**
+   * Of a check that got some of what it needs and was refused the rest, the former goes back before it is tried again:
+   * two that each hold what the other lacks would both be denied.
+   */
+  #giveBackParts(asked: readonly Parked[]): boolean {
+    let isAny = false;
+    const before = new Map(asked.map((each) => [each.check, each.short]));
+    this.#parked = this.#parked.map((each) => {
+      const short = before.get(each.check) ?? each.short;
+      if (!short.some((part) => this.#refused.has(keyOf(part)))) return each;
+      const got = short.filter((part) => !each.short.some((lacking) => keyOf(lacking) === keyOf(part)));
+      if (got.length === 0) return each;
+      this.#options.budgets.giveBackNeeds(got);
+      isAny = true;
+      return { ...each, short };
+    });
+    return isAny;
   }
 
   #retryAll(): void {
@@ -252,15 +321,18 @@ export class BudgetExchange {
     this.#isUnreachable = !answered.ok;
     if (!answered.ok || answered.value === undefined || sequence !== this.#sequence) {
       this.#failures += 1;
+      budgets.restateGrants(rows); // the ledger may have granted what is not known here
       return false;
     }
     this.#reachedAt = sentAt;
     const alerts = budgets.takeGrants(rows, answered.value, nowMs());
     if (alerts.length > 0) onAlerts(alerts);
     const granted = new Map(answered.value.map((grant) => [`${grant.owner} ${grant.period}`, grant.grantedMicroUsd]));
-    for (const { owner, period, keptMicroUsd, neededMicroUsd } of rows)
+    for (const row of rows) {
+      const { owner, period, keptMicroUsd, neededMicroUsd } = row;
       if (neededMicroUsd > 0 && (granted.get(`${owner} ${period}`) ?? 0) < keptMicroUsd + neededMicroUsd)
-        this.#refused.add(`${owner} ${period}`);
+        this.#refused.set(keyOfRow(row), row);
+    }
     return true;
   }
 }

@@ -89,7 +89,11 @@ export class KeptMembership implements Membership {
   }
 
   others(): readonly Member[] {
-    return this.#members.filter(({ run }) => run !== this.self);
+    return this.#members.filter(({ run, state }) => run !== this.self && state !== 'retired');
+  }
+
+  leavers(): readonly Member[] {
+    return this.#members.filter(({ state }) => state === 'retired');
   }
 
   onChange(listener: () => void): void {

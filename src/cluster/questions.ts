@@ -13,6 +13,7 @@ import type {
   QuestionKind,
   RunId,
 } from '../ports/cluster.ts';
+import { within } from '../system/clock.ts';
 
 export type ClusterPeersOptions = {
   readonly bus: Bus;
@@ -64,6 +65,8 @@ export class ClusterPeers implements Peers {
   readonly #strangers = new Set<RunId>();
   #answering = 0;
   #lastId = 0;
+  /** Called once nothing is being answered any more; undefined: this gateway goes on. */
+  #onIdle: (() => void) | undefined;
 
   constructor(options: ClusterPeersOptions) {
     this.#options = options;
@@ -72,6 +75,14 @@ export class ClusterPeers implements Peers {
       else if (message.type === 'answer') this.#waiting.get(message.id)?.take(from, message);
     });
     options.membership.onChange(() => this.#recount());
+  }
+
+  /** Answers nothing new. Resolves when what is being answered is, or the time is over. */
+  async stop(): Promise<void> {
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+    if (this.#answering > 0) await within(ORDER_WITHIN_MS, idle);
   }
 
   /** How many questions wait for answers: for the metrics. */
@@ -170,7 +181,7 @@ export class ClusterPeers implements Peers {
   async #serve(from: RunId, { id, kind, asked, untilMs }: AskMessage): Promise<void> {
     const { bus, onError } = this.#options;
     const refuse = (none: NoAnswer): void => void bus.send(from, { type: 'answer', id, none });
-    if (this.#answering >= MAX_ANSWERING) return refuse('overloaded');
+    if (this.#answering >= MAX_ANSWERING || this.#onIdle !== undefined) return refuse('overloaded');
     this.#answering += 1;
     try {
       const member = this.#memberOf(from) ?? (await this.#newMember(from));
@@ -184,8 +195,13 @@ export class ClusterPeers implements Peers {
       onError(error, `answering ${kind} of another gateway`);
       refuse('failed');
     } finally {
-      this.#answering -= 1;
+      this.#noteAnswered();
     }
+  }
+
+  #noteAnswered(): void {
+    this.#answering -= 1;
+    if (this.#answering === 0) this.#onIdle?.();
   }
 
   #memberOf(run: RunId): Member | undefined {

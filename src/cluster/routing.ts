@@ -114,19 +114,22 @@ export class Routing {
     return isOwn && this.#isRouted(io, id, command);
   }
 
-  async #decideForOther(command: Command, ifKnown: boolean): Promise<Decided> {
+  async #decideForOther(command: Command, ifKnown: boolean | 'of_anyone'): Promise<Decided> {
     assert(DECIDED_FOR_OTHERS.has(command.type), `${command.type} is decided where it arrives`);
-    if (ifKnown && !this.#isKnownHere(command)) return {};
+    if (ifKnown !== false && !this.#isKnownHere(command, ifKnown === 'of_anyone')) return {};
     this.passedOn += 1;
     // A cursor of undefined is lost on the way, but its place says that this is a listing.
     return this.#options.decideHere('perPage' in command ? { ...command, cursor: command.cursor } : command);
   }
 
-  #isKnownHere(command: Command): boolean {
+  #isKnownHere(command: Command, isOfAnyone: boolean): boolean {
     const { ops } = this.#options;
     if (!('opId' in command) || command.opId === undefined) return false;
     if (command.type === 'get-op' || command.type === 'control-op') return ops.findAll(command.opId).length > 0;
-    return 'agent' in command && this.#isOwnHere(command.agent, command.opId);
+    if (!('agent' in command)) return false;
+    return isOfAnyone
+      ? ops.find(command.opId, command.agent.orgId) !== undefined
+      : this.#isOwnHere(command.agent, command.opId);
   }
 
   /** Another agent may have an operation of the same id at another gateway. */
@@ -217,13 +220,22 @@ export class Routing {
     if (atHome !== undefined) return atHome;
     const refused = this.#refusalToAskAll();
     if (refused !== undefined) return { reply: refused };
-    const asked = { command, ifKnown: true };
+    const own = await this.#whereverItIs(command, true);
+    if (own !== undefined) return own;
+    const { agent, opId } = command;
+    if (opId !== undefined && this.#options.ops.find(opId, agent.orgId) !== undefined) return this.#here(command);
+    // Nobody has one of this agent: one of another agent refuses it, as at its home.
+    return (await this.#whereverItIs(command, 'of_anyone')) ?? this.#here(command);
+  }
+
+  async #whereverItIs(command: Followup, ifKnown: true | 'of_anyone'): Promise<Answered | undefined> {
+    const asked = { command, ifKnown };
     const gathered = await this.#options.peers.askAll('decide', asked, ({ reply }) => reply !== undefined);
     if (!gathered.ok) return { reply: gathered };
     for (const { from, answer } of gathered.value.answers)
       if (answer.reply !== undefined) return decidedAt(homeOf(from.run), answer.reply, answer.auditId);
     const doubtful = this.#doubtful(gathered.value.missing);
-    return doubtful.length === 0 ? this.#here(command) : { reply: unreachable(doubtful) };
+    return doubtful.length === 0 ? undefined : { reply: unreachable(doubtful) };
   }
 
   async #here(command: Command): Promise<Answered> {

@@ -140,8 +140,11 @@ export type Command =
       readonly costMicroUsd: number;
       readonly opId: OpId | undefined;
       readonly usageId: string | undefined;
-      /** In a cluster: whether the id has been claimed for this gateway, or was counted by another. */
-      readonly claim?: 'mine' | 'counted' | undefined;
+      /**
+       * In a cluster: whether the id has been claimed for this gateway, or was counted by another; `judged`: the
+       * record was counted here, and the ledger has been told.
+       */
+      readonly claim?: 'mine' | 'counted' | 'judged' | undefined;
     } & Homed)
   | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
   | (Voucher & {

@@ -21,6 +21,8 @@ export type Outcome<T extends CommandType = CommandType> = {
   readonly turn?: ApprovalTurn;
   /** Of a usage record that changed nothing: the id that has to be claimed among the gateways of a cluster first. */
   readonly claims?: UsageKey;
+  /** Of a usage record beyond what the ledger has granted: it is answered once the ledger knows of it. */
+  readonly exceedsGrants?: true;
 };
 
 /** Approvals with this digest change one after the other; or this one is not known here, and may be elsewhere. */

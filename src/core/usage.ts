@@ -22,6 +22,23 @@ export function recordUsage(
   { claim, costMicroUsd, opId, usageId }: CommandOf<'record-usage'>,
   nowMs: number,
 ): Outcome<'record-usage'> {
+  const entryOf = (exceeded: Exceeded): Effect => ({
+    kind: 'audit',
+    draft: {
+      eventType: 'BudgetLimitExceeded',
+      lineage: entry.identity,
+      actor,
+      opId,
+      decision: 'deny',
+      reason: exceededReason(exceeded),
+      cause: 'budget',
+      payload: {
+        cost_usd: microToUsd(costMicroUsd),
+        usage_id: usageId === undefined ? null : redactText(usageId),
+        ...exceededPayload(exceeded, budgets.resetsAtMs(exceeded.period)),
+      },
+    },
+  });
   // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different
   // record.
   const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
@@ -33,6 +50,10 @@ export function recordUsage(
     return { ...unchanged(ok({ status: 'ok' } as const)), claims: { agent: entry.key, usageId } };
   if (isShared && claim === 'counted')
     return unchanged(answerTo(budgets.wouldExceed(entry.budget ?? entry.identity, 0, nowMs)));
+  if (claim === 'judged') {
+    const exceeded = budgets.wouldExceed(entry.budget ?? entry.identity, 0, nowMs);
+    return { reply: answerTo(exceeded), effects: exceeded === undefined ? [] : [entryOf(exceeded)] };
+  }
   if (entry.credential !== undefined) entry.budget ??= budgets.handleOf(entry.identity, true);
   const { exceeded, alerts, duplicate } = budgets.record(
     entry.budget ?? entry.identity,
@@ -48,26 +69,8 @@ export function recordUsage(
     { kind: 'spend-recorded', spent: { orgId: entry.identity.orgId, microUsd: costMicroUsd } },
     ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
   ];
-  if (exceeded !== undefined) {
-    const payload = {
-      cost_usd: microToUsd(costMicroUsd),
-      usage_id: usageId === undefined ? null : redactText(usageId),
-      ...exceededPayload(exceeded, budgets.resetsAtMs(exceeded.period)),
-    };
-    effects.push({
-      kind: 'audit',
-      draft: {
-        eventType: 'BudgetLimitExceeded',
-        lineage: entry.identity,
-        actor,
-        opId,
-        decision: 'deny',
-        reason: exceededReason(exceeded),
-        cause: 'budget',
-        payload,
-      },
-    });
-  }
+  if (budgets.exceedsGrants(entry.budget ?? entry.identity)) return { reply, effects, exceedsGrants: true };
+  if (exceeded !== undefined) effects.push(entryOf(exceeded));
   return { reply, effects };
 }
 

@@ -62,7 +62,7 @@ export type MemberStore = {
   now(): Promise<Result<number, Fault>>;
   /** Enters this run, and retires an earlier one of the same name in the same step. */
   join(joining: Joining): Promise<Result<void, Fault>>;
-  /** Extends the lease of this run. The answer has every run that is not retired. */
+  /** Extends the lease of this run. The answer has every run that is not retired, or may go on all the same. */
   beat(beat: Beat): Promise<Result<readonly Member[], Fault | Replaced | UnknownRun>>;
   /** Marks runs whose lease is over as suspect, and frees money that nobody holds any more. Any gateway may call it. */
   tidy(): Promise<Result<void, Fault>>;
@@ -85,6 +85,8 @@ export type Membership = {
   readonly name: string;
   /** Every other run that is not retired. */
   others(): readonly Member[];
+  /** Those that are retired and may go on all the same: nobody has seen them end. */
+  leavers(): readonly Member[];
   /** Whether the database still counts this run as live, by clocks that cannot both be wrong at once. */
   readonly isLeased: boolean;
   /** How long ago the database was last reached. */
@@ -179,9 +181,12 @@ export type SharedAgents = {
  * older release does not know is refused by it.
  */
 export type Questions = {
-  /** To decide a command as if it had come to that gateway; `ifKnown`: only if its operation lives there. */
+  /**
+   * To decide a command as if it had come to that gateway; `ifKnown`: only if its operation lives there, `of_anyone`:
+   * also if that is another agent's.
+   */
   readonly decide: {
-    readonly asked: { readonly command: Command; readonly ifKnown: boolean };
+    readonly asked: { readonly command: Command; readonly ifKnown: boolean | 'of_anyone' };
     readonly answer: Decided;
   };
   /** Likewise for what operators order, which takes longer: all gateways confirm it first. */

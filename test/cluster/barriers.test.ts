@@ -80,6 +80,31 @@ describe('a barrier', () => {
     expect(await passed).toEqual(['database']);
   });
 
+  test('names a gateway that was replaced and may not have ended', async () => {
+    const known = one.membership.others();
+    const before = { ...known[0]!, run: 'before' as never, name: 'before', state: 'retired' as const };
+    one.see([...known, before]);
+    const passed = barriersOf(one).pass('halts');
+    await cluster.settle();
+    expect(await passed).toEqual(['before']);
+  });
+
+  test('costs those who confirm it, however many others are under way', async () => {
+    for (let nth = 0; nth < 98; nth += 1) cluster.join(`gateway-${nth}`);
+    const others = one.membership.others();
+    const listeners: ((from: never, message: never) => void)[] = [];
+    const bus = { ...one.bus, onMessage: (listener: never) => void listeners.push(listener), send: () => true };
+    const barriers = barriersOf({ ...one, bus });
+    const passed = Promise.all(Array.from({ length: 200 }, () => barriers.pass('halts')));
+    await vi.advanceTimersByTimeAsync(0);
+    const beganMs = performance.now();
+    for (let id = 1; id <= 200; id += 1)
+      for (const { run } of others) listeners[0]!(run as never, { type: 'confirm', id } as never);
+    const tookMs = performance.now() - beganMs;
+    expect(await passed).toEqual(Array.from({ length: 200 }, () => []));
+    expect(tookMs).toBeLessThan(500); // it was 24 s
+  });
+
   test('is passed at once by a gateway that is the only one', async () => {
     cluster.retire('two');
     expect(await barriersOf(one).pass('halts')).toEqual([]);

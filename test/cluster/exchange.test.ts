@@ -10,30 +10,50 @@ import { ModelLedger } from '../support/model-ledger.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const NOON_MS = Date.parse('2026-11-25T12:00:00Z');
-const withOrgCap = (daily: number): BudgetConfig => ({
+const withOrgCap = (daily: number, ofAll?: number): BudgetConfig => ({
   ...UNLIMITED,
-  limitsMicroUsd: { ...UNLIMITED.limitsMicroUsd, org: { monthly: undefined, daily } },
+  limitsMicroUsd: {
+    ...UNLIMITED.limitsMicroUsd,
+    global: { monthly: undefined, daily: ofAll },
+    org: { monthly: undefined, daily },
+  },
 });
 
-/** Gateways that trade with one ledger, each by its own call. */
-function openCluster(cap: number) {
+/** Gateways that trade with one ledger, each by its own call. `ofAll`: a cap of all orgs together. */
+function openCluster(cap: number, ofAll?: number) {
   vi.useFakeTimers({ now: NOON_MS });
   onTestFinished(() => void vi.useRealTimers());
   const ledger = new ModelLedger();
-  const world = { isAway: false, latencyMs: 0, suspendedMs: 0, server: 'first', stated: [] as string[] };
+  const world = {
+    isAway: false,
+    /** The next exchange is made, and not answered; then the ledger is away. */
+    losesAnswer: false,
+    latencyMs: 0,
+    /** In turn, for exchanges to come. */
+    latencies: (): number => world.latencyMs,
+    suspendedMs: 0,
+    server: 'first',
+    stated: [] as string[],
+  };
   const listeners: { readonly run: string; readonly hear: (from: RunId, message: ClusterMessage) => void }[] = [];
   const start = (run: string) => {
     ledger.join(run);
-    const budgets = new BudgetTracker(withOrgCap(cap), Date.now());
-    budgets.useLedger(new BudgetGrants(5_000), withOrgCap(cap), Date.now());
+    const budgets = new BudgetTracker(withOrgCap(cap, ofAll), Date.now());
+    budgets.useLedger(new BudgetGrants(5_000), withOrgCap(cap, ofAll), Date.now());
     const exchange = new BudgetExchange({
       budgets,
       ledger: {
         exchange: async (sequence, rows) => {
-          if (world.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, world.latencyMs));
+          const ms = world.latencies();
+          if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
           if (world.isAway) return { ok: false, fault: { kind: 'store_unreachable', retryAfterSecs: 1 } };
           const isUnheard = ledger.unheard.has(run);
           const answered = ledger.exchange(run, sequence, rows);
+          if (world.losesAnswer) {
+            world.losesAnswer = false;
+            world.isAway = true;
+            return { ok: false, fault: { kind: 'store_unreachable', retryAfterSecs: 1 } };
+          }
           if (isUnheard) ledger.unheard.add(run); // until it says that this was all
           return answered === 'replaced' ? { ok: false, fault: { kind: 'replaced' } } : { ok: true, value: answered };
         },
@@ -63,20 +83,21 @@ function openCluster(cap: number) {
     exchange.start();
     onTestFinished(async () => {
       world.latencyMs = 0;
-      await Promise.all([exchange.close(), vi.advanceTimersByTimeAsync(1_000)]);
+      await Promise.all([exchange.close(), vi.advanceTimersByTimeAsync(5_000)]);
     });
     let made = 0;
     /** As a check does: undefined where it may go on, else why not. */
-    const check = (cost: number) =>
+    const check = (cost: number, orgId = AGENT.orgId) =>
       new Promise<string | undefined>((resolve) => {
         made += 1;
         const op = made as OpNumber;
         const asked = {};
         const attempt = (): void => {
-          const reserved = budgets.reserve(AGENT, op, cost, Date.now());
+          const agent = { ...AGENT, orgId };
+          const reserved = budgets.reserve(agent, op, cost, Date.now());
           if (reserved.ok) return resolve(undefined);
           if (reserved.fault.doubt !== 'short') return resolve(reserved.fault.doubt ?? 'exceeded');
-          exchange.park(asked, budgets.shortagesOf(AGENT, op, cost), attempt);
+          exchange.park(asked, budgets.shortagesOf(agent, op, cost), attempt);
         };
         attempt();
       });
@@ -211,6 +232,115 @@ describe('a gateway that trades with the ledger', () => {
     const { refused, afterMs } = await answered(answer);
     expect(refused).toBeUndefined();
     expect(afterMs).toBe(31);
+  });
+
+  test('keeps what running operations may spend when it ends', async () => {
+    const { start, account } = openCluster(10_000);
+    const { check, exchange, spend } = start('one');
+    expect(await answered(check(8_000))).toBeUndefined();
+    spend(500);
+    const closed = exchange.close();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await closed).toBe(true);
+    expect(account()).toMatchObject({ spent: 500, out: 8_000 });
+  });
+
+  test('gives back a grant whose answer was lost', async () => {
+    const { start, account, world } = openCluster(1_000);
+    const [one, two] = [start('one'), start('two')];
+    await vi.advanceTimersByTimeAsync(1_500);
+    world.losesAnswer = true;
+    expect(await answered(one.check(600))).toBe('unconfirmed');
+    expect(account()).toMatchObject({ out: 600 });
+    world.isAway = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await answered(two.check(500))).toBeUndefined();
+  });
+
+  test('gives back what it stopped spending after five minutes without the ledger', async () => {
+    const { start, world } = openCluster(1_000);
+    const [one, two] = [start('one'), start('two')];
+    expect(await answered(one.check(600))).toBeUndefined();
+    one.budgets.release(1 as OpNumber);
+    world.isAway = true;
+    await vi.advanceTimersByTimeAsync(6 * 60_000);
+    world.isAway = false;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await answered(two.check(500))).toBeUndefined();
+  });
+
+  test('tells a gateway that asks for it also that it has nothing', async () => {
+    const { ledger, start, account } = openCluster(1_000);
+    const [one, two] = [start('one'), start('two')];
+    expect(await answered(one.check(1))).toBeUndefined();
+    one.budgets.release(1 as OpNumber);
+    await vi.advanceTimersByTimeAsync(20_000);
+    // As a grant of which the gateway knows nothing.
+    ledger.runs.get('one')!.grants.set('org/acme d:2026-11-25', { granted: 900, spent: 0 });
+    account()!.out = 900;
+    expect(await answered(two.check(500))).toBeUndefined();
+  });
+
+  test.each([
+    [2, 60],
+    [6, 4],
+    [16, 10],
+  ])('has one of %i checks allowed that each fit alone, by answers up to %i ms late', async (count, latestMs) => {
+    const { start, world } = openCluster(1_000, 1_000);
+    let seed = 7;
+    world.latencies = () => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed % (latestMs + 1);
+    };
+    const all = Array.from({ length: count }, (_, at) => start(`gateway-${at}`));
+    await vi.advanceTimersByTimeAsync(3_000);
+    for (let round = 1; round <= 30; round += 1) {
+      const asked = all.map(({ check }) => check(800));
+      await vi.advanceTimersByTimeAsync(2_000);
+      const refused = (await Promise.all(asked)).filter((each) => each !== undefined);
+      expect(refused).toHaveLength(count - 1);
+      for (const { budgets } of all) budgets.release(round as OpNumber);
+      await vi.advanceTimersByTimeAsync(15_000);
+    }
+  });
+
+  test('holds nothing of one cap for a check that another cap has no room for', async () => {
+    const { start } = openCluster(1_000, 1_500);
+    const [one, two] = [start('one'), start('two')];
+    expect(await answered(two.check(1_000, 'other'))).toBeUndefined();
+    const refused = one.check(900);
+    await vi.advanceTimersByTimeAsync(20); // it has been granted its org's, and refused that of all
+    const answer = two.check(200);
+    await vi.advanceTimersByTimeAsync(400);
+    expect(await answer).toBeUndefined();
+    expect(await refused).toBe('exceeded');
+  });
+
+  test('needs nothing for a check that is over', async () => {
+    const { ledger, start } = openCluster(1_000, 2_000);
+    const [one, two] = [start('one'), start('two')];
+    expect(await answered(two.check(950))).toBeUndefined();
+    expect(await answered(two.check(900, 'other'))).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(15_000);
+    const first = one.check(100);
+    await vi.advanceTimersByTimeAsync(100);
+    const second = one.check(200); // denied with the first
+    await vi.advanceTimersByTimeAsync(400);
+    expect([await first, await second]).toEqual(['exceeded', 'exceeded']);
+    two.budgets.release(1 as OpNumber);
+    two.budgets.release(2 as OpNumber);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(ledger.accounts.get('global d:2026-11-25')).toMatchObject({ out: 0 });
+  });
+
+  test('decides a check after a quarter of a second though the ledger does not answer', async () => {
+    const { start, world } = openCluster(1_000);
+    const { check } = start('one');
+    world.latencyMs = 4_000;
+    const askedMs = Date.now();
+    const afterMs = check(600).then((refused) => [refused, Date.now() - askedMs]);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await afterMs).toEqual(['unconfirmed', 250]);
   });
 
   test('gives back what is idle when a cap is lowered', async () => {

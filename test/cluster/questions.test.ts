@@ -45,6 +45,25 @@ describe('a question to another gateway', () => {
     expect(served).toEqual([ASKED]);
   });
 
+  test('is refused by a gateway that leaves, which answers those before', async () => {
+    let decide: () => void = () => undefined;
+    const leaving = peersOf(two, 2);
+    leaving.serve('decide', () => new Promise((resolve) => (decide = () => resolve(answer(2)))));
+    const peers = peersOf(one, 1);
+    const before = peers.ask(two.run, 'decide', ASKED);
+    await cluster.settle();
+    let hasStopped = false;
+    const stopped = leaving.stop().then(() => (hasStopped = true));
+    const after = peers.ask(two.run, 'decide', ASKED);
+    await cluster.settle();
+    expect(await after).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
+    expect(hasStopped).toBe(false);
+    decide();
+    await cluster.settle();
+    expect(await before).toEqual({ ok: true, value: { auditId: 2 } });
+    await stopped;
+  });
+
   test('or its answer, when lost, leaves the asker with the name after a second', async () => {
     peersOf(two, 2);
     const peers = peersOf(one, 1);

@@ -151,6 +151,20 @@ describe('a command', () => {
     expect([one.decided, two.decided, three.decided]).toEqual([[], ['complete-op', 'record-usage'], []]);
   });
 
+  test.each([COMPLETE, USAGE])('about an operation of another agent is refused at any gateway', async (command) => {
+    const owner = { ...AGENT, agentId: 'owner' };
+    one.governor.restoreAgent({
+      identity: owner,
+      credential: 'owner' as SecretDigest,
+      registeredAtMs: 0,
+      parent: undefined,
+    });
+    await one.ask({ ...CHECK, agent: owner, credential: 'owner' as SecretDigest });
+    const atHome = await settled(one.ask(command));
+    expect(atHome.reply).toMatchObject({ ok: false, fault: { kind: 'not_owner' } });
+    expect((await settled(two.ask(command))).reply).toEqual(atHome.reply);
+  });
+
   test('is refused with the name of a home that does not answer, and not decided', async () => {
     await one.ask(CHECK);
     const fault = { kind: 'unreachable_gateway', gateway: 'one', retryAfterSecs: 1 };

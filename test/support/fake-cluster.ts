@@ -95,7 +95,8 @@ export class FakeCluster {
       isLeased: true,
       unreachedMs: 0,
       skewMs: 0,
-      others: () => others,
+      others: () => others.filter(({ state }) => state !== 'retired'),
+      leavers: () => others.filter(({ state }) => state === 'retired'),
       onChange: (listener: () => void) => void changes.push(listener),
       lookAgain: async () => true,
     };

@@ -24,7 +24,10 @@ import {
   keyOfOwner,
   type PeriodSpend,
   type SpendRow,
+  type Usage,
   type UsageRow,
+  usageOf,
+  usagesAmong,
 } from './rows.ts';
 import {
   type BudgetFilter,
@@ -129,9 +132,10 @@ export class BudgetTracker {
     return this.#grants?.isUrgent === true;
   }
 
-  /** Has the ledger told everything again. */
-  restateGrants(): void {
-    this.#grants?.restate();
+  /** Has the ledger told everything again, or these accounts. */
+  restateGrants(names?: readonly AccountName[]): void {
+    if (names === undefined) this.#grants?.restate();
+    else this.#grants?.restateRows(names);
   }
 
   /** Whether there is something left of that. */
@@ -143,6 +147,16 @@ export class BudgetTracker {
   reportSoon(most: number, nowMs: number): void {
     this.#advance(nowMs);
     this.#grants?.report(most, this.#window, this.#epoch);
+  }
+
+  /** The same of this agent's accounts. */
+  reportOf(agent: AgentIdentity | BudgetHandle): void {
+    this.#grants?.reportOf(this.#resolve(agent), this.#window);
+  }
+
+  /** Whether more is spent than the ledger has granted, of any of the agent's accounts. */
+  exceedsGrants(agent: AgentIdentity | BudgetHandle): boolean {
+    return this.#grants !== undefined && this.#grants.shortagesOf(this.#resolve(agent), 0, 0).length > 0;
   }
 
   /** Whether there is a ledger, so that other gateways spend of the same caps. */
@@ -164,13 +178,23 @@ export class BudgetTracker {
 
   /** Another gateway needs these accounts. True where there is something to give back. */
   recall(names: readonly AccountName[]): boolean {
-    return this.#grants?.recall(names, this.#epoch) ?? false;
+    return this.#grants?.recall(names, this.#epoch, this.#timeMs) ?? false;
   }
 
   /** What was granted and is not in use is given up. */
   freezeGrants(nowMs: number): void {
     this.#advance(nowMs);
     this.#grants?.freeze(this.#window, this.#epoch);
+  }
+
+  /** No check waits any more, until `needGrants` says so. */
+  clearNeeds(): void {
+    this.#grants?.clearNeeds();
+  }
+
+  /** A check that waits got these and lacks others. */
+  giveBackNeeds(shortages: readonly Shortage[]): void {
+    this.#grants?.giveBackNeeds(shortages, this.#window, this.#epoch);
   }
 
   /** A check waits for as much. */
@@ -559,20 +583,6 @@ export class BudgetTracker {
 
 function assertCost(costMicroUsd: number): void {
   assert(Number.isSafeInteger(costMicroUsd) && costMicroUsd >= 0, 'a cost is a whole number of micro-dollars');
-}
-
-/** The usage ids of a store, one by one: there may be more than fit into the memory. The few others are set aside. */
-function* usagesAmong(rows: Iterable<BudgetRow>, others: SpendRow[]): Generator<UsageRow> {
-  for (const row of rows) {
-    if (row.kind === 'usage') yield row;
-    else others.push(row);
-  }
-}
-
-type Usage = Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>;
-
-function usageOf({ orgId, teamId, agentId }: AgentIdentity | BudgetOwner, usageId: string): Usage {
-  return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
 }
 
 /**

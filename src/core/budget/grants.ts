@@ -60,6 +60,7 @@ type Account = {
 const IDLE_AFTER_MS = 10_000;
 const REPORT_AFTER_MS = 10_000;
 const EXHAUSTED_FOR_MS = 1_000;
+const RECALLED_AGAIN_MS = 1_000;
 const LEAST_WANTED_PARTS = 4;
 
 /**
@@ -72,7 +73,9 @@ export class BudgetGrants {
   /** Exchanged at once: a check waits, or another gateway does. */
   readonly #urgent = new Set<Account>();
   /** To be said again, behind the urgent ones. */
-  #unstated: Account[] = [];
+  readonly #unstated = new Set<Account>();
+  /** Those that waiting checks need something of. */
+  readonly #needed = new Set<Account>();
   readonly #sliceMs: number;
 
   /** `sliceMs`: for how long a grant is to last. */
@@ -95,13 +98,15 @@ export class BudgetGrants {
 
   /** What a check that is short is answered where the ledger has just said that there is no room for as much. */
   exhaustedBy(shortages: readonly Shortage[], window: PeriodWindow, epoch: Epoch, nowMs: number): Exceeded | undefined {
+    let inDoubt: Exceeded | undefined;
     for (const { envelope, period, lacksMicroUsd } of shortages) {
       const exhausted = this.#accounts.get(envelope)?.[period]?.exhausted;
       if (exhausted === undefined || nowMs >= exhausted.untilMs || lacksMicroUsd < exhausted.fromMicroUsd) continue;
       const exceeded = this.#exceededOf(envelope, period, window, epoch);
-      return exhausted.isUnconfirmed ? { ...exceeded, doubt: 'unconfirmed' } : exceeded;
+      if (!exhausted.isUnconfirmed) return exceeded;
+      inDoubt ??= { ...exceeded, doubt: 'unconfirmed' };
     }
-    return undefined;
+    return inDoubt;
   }
 
   #exceededOf(envelope: Envelope, period: Period, window: PeriodWindow, epoch: Epoch): Exceeded {
@@ -114,6 +119,15 @@ export class BudgetGrants {
     };
   }
 
+  /** Call it before `need` is called for each check that still waits: a need ends with its check. */
+  clearNeeds(): void {
+    for (const account of this.#needed) {
+      account.neededMicroUsd = 0;
+      account.demandMicroUsd = 0;
+    }
+    this.#needed.clear();
+  }
+
   /** Notes what a waiting check needs: it is asked for with the next exchange. */
   need(shortages: readonly Shortage[], window: PeriodWindow, nowMs: number): void {
     for (const { envelope, period, lacksMicroUsd } of shortages) {
@@ -121,6 +135,17 @@ export class BudgetGrants {
       if (account.neededMicroUsd === 0) account.neededMicroUsd = lacksMicroUsd; // that of the oldest check
       account.demandMicroUsd += lacksMicroUsd;
       account.usedAtMs = nowMs;
+      this.#needed.add(account);
+      this.#urgent.add(account);
+    }
+  }
+
+  /** A check got these and lacks others: it holds up nobody who could use them. */
+  giveBackNeeds(shortages: readonly Shortage[], window: PeriodWindow, epoch: Epoch): void {
+    for (const { envelope, period, lacksMicroUsd } of shortages) {
+      const account = this.#accountOf(envelope, period, window);
+      const granted = envelope.grantedMicroUsd(period);
+      envelope.setGranted(period, Math.min(granted, Math.max(heldBy(account, epoch), granted - lacksMicroUsd)));
       this.#urgent.add(account);
     }
   }
@@ -150,12 +175,17 @@ export class BudgetGrants {
     }
   }
 
-  /** Another gateway has nothing left of these: what is not in use here is given back with the next exchange. */
-  recall(names: readonly AccountName[], epoch: Epoch): boolean {
+  /**
+   * Another gateway has nothing left of these: what is not in use here is given back with the next exchange. Where
+   * nothing is, the ledger may think otherwise: it is told again, once a second at most.
+   */
+  recall(names: readonly AccountName[], epoch: Epoch, nowMs: number): boolean {
     let isAny = false;
     for (const { owner, period } of names) {
       const account = this.#byName.get(`${owner} ${period}`);
-      if (account === undefined || heldBy(account, epoch) >= account.envelope.grantedMicroUsd(account.period)) continue;
+      if (account === undefined) continue;
+      const isEmpty = heldBy(account, epoch) >= account.envelope.grantedMicroUsd(account.period);
+      if (isEmpty && nowMs - account.exchangedAtMs < RECALLED_AGAIN_MS) continue;
       account.isRecalled = true;
       this.#urgent.add(account);
       isAny = true;
@@ -181,26 +211,41 @@ export class BudgetGrants {
     }
   }
 
+  /** The same of these accounts, and of the wider ones. */
+  reportOf(agent: Envelope, window: PeriodWindow): void {
+    for (let each: Envelope | undefined = agent; each !== undefined; each = each.parent)
+      if (!each.isPlaceholder) for (const period of PERIODS) this.#urgent.add(this.#accountOf(each, period, window));
+  }
+
   /** Another server may have forgotten what its predecessor was told: the next exchanges say all of it again. */
   restate(): void {
-    this.#unstated = [...this.#byName.values()];
+    for (const account of this.#byName.values()) this.#unstated.add(account);
+  }
+
+  /** An exchange of these had no answer: the ledger may have granted what is not known here. */
+  restateRows(names: readonly AccountName[]): void {
+    for (const { owner, period } of names) {
+      const account = this.#byName.get(`${owner} ${period}`);
+      if (account !== undefined) this.#unstated.add(account);
+    }
   }
 
   get isUnstated(): boolean {
-    return this.#unstated.length > 0;
+    return this.#unstated.size > 0;
   }
 
   /** Whether a check waits for an exchange, or another gateway does. */
   get isUrgent(): boolean {
-    return this.#urgent.size > 0 || this.#unstated.length > 0;
+    return this.#urgent.size > 0 || this.#unstated.size > 0;
   }
 
   /** The accounts to exchange now, at most so many: the urgent ones, and `all` that are due otherwise. */
   due(most: number, all: boolean, window: PeriodWindow, epoch: Epoch, nowMs: number): readonly AccountRow[] {
     const accounts = new Set([...this.#urgent].slice(0, most));
     for (const account of accounts) this.#urgent.delete(account);
-    while (accounts.size < most && this.#unstated.length > 0) {
-      const account = this.#unstated.pop()!;
+    for (const account of this.#unstated) {
+      if (accounts.size >= most) break;
+      this.#unstated.delete(account);
       if (!account.envelope.removed) accounts.add(account);
     }
     if (all)
@@ -222,15 +267,19 @@ export class BudgetGrants {
     if (this.#byName.delete(key)) this.#byName.set(key, account);
   }
 
-  /** Every account, with nothing kept beyond what is spent: this run ends. */
+  /**
+   * Every account, with nothing kept beyond what is spent and what running operations may spend: this run ends, and
+   * they go on. The ledger frees the latter once their reservations would have expired.
+   */
   closing(window: PeriodWindow, epoch: Epoch): readonly AccountRow[] {
     return [...this.#byName.values()].map((account) => {
       this.#roll(account, window, epoch);
-      const spent = spentOf(account, epoch);
-      account.envelope.setGranted(account.period, Math.min(spent, account.envelope.grantedMicroUsd(account.period)));
+      const granted = account.envelope.grantedMicroUsd(account.period);
+      const keptMicroUsd = Math.min(heldBy(account, epoch), Math.max(granted, spentOf(account, epoch)));
+      account.envelope.setGranted(account.period, Math.min(keptMicroUsd, granted));
       return {
         ...this.#rowOf(account, window, epoch, Infinity),
-        keptMicroUsd: spent,
+        keptMicroUsd,
         neededMicroUsd: 0,
         wantedMicroUsd: 0,
       };
@@ -243,6 +292,7 @@ export class BudgetGrants {
       this.#roll(account, window, epoch);
       const { envelope, period } = account;
       envelope.setGranted(period, Math.min(heldBy(account, epoch), envelope.grantedMicroUsd(period)));
+      this.#unstated.add(account);
     }
   }
 
@@ -306,6 +356,8 @@ export class BudgetGrants {
   forget(envelope: Envelope): void {
     for (const account of Object.values(this.#accounts.get(envelope) ?? {})) {
       this.#urgent.delete(account);
+      this.#unstated.delete(account);
+      this.#needed.delete(account);
       this.#byName.delete(keyOf(account));
     }
     this.#accounts.delete(envelope);

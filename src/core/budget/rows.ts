@@ -1,3 +1,4 @@
+import type { AgentIdentity } from '../base/ids.ts';
 import type { Period } from './config.ts';
 import type { BudgetOwner, Exceeded, Spend } from './envelope.ts';
 
@@ -48,3 +49,17 @@ export const keyOfUsage = ({
   usageId,
 }: Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>): string =>
   `usage/${orgId}/${teamId}/${agentId}/${usageId}`;
+
+/** The usage ids of a store, one by one: there may be more than fit into the memory. The few others are set aside. */
+export function* usagesAmong(rows: Iterable<BudgetRow>, others: SpendRow[]): Generator<UsageRow> {
+  for (const row of rows) {
+    if (row.kind === 'usage') yield row;
+    else others.push(row);
+  }
+}
+
+export type Usage = Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>;
+
+export function usageOf({ orgId, teamId, agentId }: AgentIdentity | BudgetOwner, usageId: string): Usage {
+  return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
+}

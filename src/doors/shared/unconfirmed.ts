@@ -1,10 +1,16 @@
 import type { Unconfirmed } from '../../ports/cluster.ts';
 import type { Header } from './http-answer.ts';
 
+/** Of a header, some clients take no more than 8 kB. */
+const MOST_NAMED = 20;
+
 /** The names of gateways that do not act by the answer yet, as a header or a trailer of it. */
 export function unconfirmedHeaders(reply: object): readonly Header[] {
   const { unconfirmed = [] }: Unconfirmed = reply;
-  return unconfirmed.length === 0 ? [] : [['svc-unconfirmed', unconfirmed.join(', ')]];
+  if (unconfirmed.length === 0) return [];
+  const more = unconfirmed.length - MOST_NAMED;
+  const named = more > 0 ? [...unconfirmed.slice(0, MOST_NAMED), `and ${more} more`] : unconfirmed;
+  return [['svc-unconfirmed', named.join(', ')]];
 }
 
 /** The answer, with what the reply behind it says of gateways that do not act by it yet. */

@@ -1,7 +1,7 @@
 /** Finds out what became of a transaction whose connection was lost between COMMIT and its answer. */
-
-import { assert } from '../../core/base/result.ts';
+import { randomUUID } from 'node:crypto';
 import { codeOf } from '../../core/base/text.ts';
+import type { Migration } from './migration.ts';
 import type { Queryable } from './queryable.ts';
 
 export type Verdict = 'committed' | 'aborted' | 'in progress';
@@ -10,40 +10,50 @@ export type Verdict = 'committed' | 'aborted' | 'in progress';
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /**
- * Begins a transaction and resolves with its id. The id is requested now, because an answer sent with COMMIT's would be
- * lost with it.
+ * A transaction leaves a mark that nobody else can leave. Its own id would not do: after a crash the server gives ids
+ * out again that were not on disk, and then says of somebody else's transaction that it has committed.
  */
+export const MARK_MIGRATION: Migration = {
+  number: 22,
+  name: 'marks of transactions',
+  sql: `
+    CREATE TABLE commit_mark (nonce uuid PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+    CREATE INDEX commit_mark_by_age ON commit_mark (at);
+  `,
+  toleratedSince: 14,
+};
+
+/** Nobody asks about a transaction for so long. */
+const OLD_MARKS = `DELETE FROM commit_mark WHERE nonce = ANY (ARRAY(
+  SELECT nonce FROM commit_mark WHERE at < now() - interval '1 hour' ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED))`;
+/** One transaction of so many removes old marks. */
+const TIDY_EVERY = 500;
+let begun = 0;
+
+/** Begins a transaction and resolves with its mark. */
 export async function begin(connection: Queryable): Promise<string> {
-  const [
-    ,
-    {
-      rows: [row],
-    },
-  ] = await Promise.all([
-    connection.query(BEGIN),
-    connection.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id'),
-  ]);
-  assert(row !== undefined, 'a transaction has an id');
-  return row.id;
+  const nonce = randomUUID();
+  const started = [connection.query(BEGIN), connection.query('INSERT INTO commit_mark (nonce) VALUES ($1)', [nonce])];
+  if (begun % TIDY_EVERY === 0) started.push(connection.query(OLD_MARKS));
+  begun += 1;
+  await Promise.all(started);
+  return nonce;
 }
 
 /**
- * A server that has never heard of the transaction, or has forgotten it as one of long ago, counts as not having
- * committed it.
+ * Tries to leave the mark itself: it cannot where the transaction has. While that one may still commit, the server has
+ * this wait for it; and once it could, the other cannot commit any more.
  */
-export async function verdictOn(transactionId: string, database: Queryable): Promise<Verdict> {
+export async function verdictOn(nonce: string, database: Queryable): Promise<Verdict> {
   try {
-    const {
-      rows: [row],
-    } = await database.query<{ status: Verdict | null }>('SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
-    return row?.status ?? 'aborted';
+    const sql = 'INSERT INTO commit_mark (nonce) VALUES ($1) ON CONFLICT DO NOTHING';
+    const { rowCount } = await database.query(sql, [nonce]);
+    return rowCount === 0 ? 'committed' : 'aborted';
   } catch (error) {
-    // That is so if the server crashed before the transaction was on disk, or is a standby that took over before
-    // receiving it.
-    if (codeOf(error) === ID_IN_THE_FUTURE) return 'aborted';
+    if (GAVE_UP_WAITING.has(codeOf(error) ?? '')) return 'in progress';
     throw error;
   }
 }
 
-/** `invalid_parameter_value`, which has no other reason here. */
-const ID_IN_THE_FUTURE = '22023';
+/** `lock_not_available` and `query_canceled`, after the time that a statement may take. */
+const GAVE_UP_WAITING: ReadonlySet<string> = new Set(['55P03', '57014']);

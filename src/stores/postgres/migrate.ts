@@ -34,6 +34,7 @@ export const UNIQUE_COLUMNS = {
   webhook: ['id'],
   webhook_message: ['id'],
   webhook_reported: ['id'],
+  commit_mark: ['nonce'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -115,6 +116,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   ],
   webhook_message: ['sequence', 'hook', 'body', 'size', 'held_by'],
   webhook_reported: ['reported_at'],
+  commit_mark: ['at'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);

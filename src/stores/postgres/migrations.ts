@@ -2,8 +2,10 @@ import { BUS_MIGRATIONS } from './cluster/bus-schema.ts';
 import { ENDED_RUN_MIGRATIONS, STATED_MIGRATIONS } from './cluster/ended-runs-schema.ts';
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
+import { TIDY_MIGRATIONS } from './cluster/tidy-schema.ts';
 import { USAGE_MIGRATIONS } from './cluster/usage-schema.ts';
 import { SENT_ONCE_MIGRATIONS, WEBHOOK_MIGRATIONS } from './cluster/webhook-schema.ts';
+import { MARK_MIGRATION } from './commit-verdict.ts';
 import type { Migration } from './migration.ts';
 
 /**
@@ -178,4 +180,6 @@ export const MIGRATIONS: readonly Migration[] = [
   ...SENT_ONCE_MIGRATIONS,
   ...STATED_MIGRATIONS,
   ISSUERS_OF_RESETS,
+  ...TIDY_MIGRATIONS,
+  MARK_MIGRATION,
 ];

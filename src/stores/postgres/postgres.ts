@@ -70,7 +70,7 @@ class Unreachable extends Error {
 }
 
 /** A transaction whose end has been asked for. */
-type Commit<T> = { sent: { readonly transactionId: string; readonly result: Result<T, Fault> } | undefined };
+type Commit<T> = { sent: { readonly nonce: string; readonly result: Result<T, Fault> } | undefined };
 
 export class Postgres {
   readonly #pool: pg.Pool;
@@ -154,7 +154,7 @@ export class Postgres {
         return await this.#transactOnce(work, commit);
       } catch (error) {
         const { sent } = commit;
-        if (sent === undefined || !(error instanceof Unreachable) || !(await this.#hasCommitted(sent.transactionId)))
+        if (sent === undefined || !(error instanceof Unreachable) || !(await this.#hasCommitted(sent.nonce)))
           throw error;
         return sent.result;
       }
@@ -178,7 +178,7 @@ export class Postgres {
       };
       const result = await work(transaction);
       if (begun === undefined) return result;
-      if (result.ok) commit.sent = { transactionId: await begun, result };
+      if (result.ok) commit.sent = { nonce: await begun, result };
       await transaction.query(result.ok ? 'COMMIT' : 'ROLLBACK');
       return result;
     });
@@ -209,10 +209,10 @@ export class Postgres {
   }
 
   /** False also when that cannot be found out in the time of a statement. */
-  async #hasCommitted(transactionId: string): Promise<boolean> {
+  async #hasCommitted(nonce: string): Promise<boolean> {
     const endMs = performance.now() + this.#options.statementTimeoutMs;
     while (this.#closing === undefined && performance.now() < endMs) {
-      const verdict = await this.#verdictOn(transactionId);
+      const verdict = await this.#verdictOn(nonce);
       if (verdict !== 'in progress') return verdict === 'committed';
       await sleep(VERDICT_PAUSE_MS);
     }
@@ -220,9 +220,9 @@ export class Postgres {
   }
 
   /** While the database is away, nothing is decided. */
-  async #verdictOn(transactionId: string): Promise<Verdict> {
+  async #verdictOn(nonce: string): Promise<Verdict> {
     try {
-      return await verdictOn(transactionId, this.#anyConnection);
+      return await verdictOn(nonce, this.#anyConnection);
     } catch (error) {
       if (error instanceof Unreachable) return 'in progress';
       throw error;

@@ -1,4 +1,4 @@
-import { type AgentKey, agentKeyOf, type OpId } from '../../core/base/ids.ts';
+import { type AgentIdentity, type AgentKey, agentKeyOf, type OpId } from '../../core/base/ids.ts';
 import { BAD_CURSOR, type PageRequest } from '../../core/base/page.ts';
 import { fail, ok } from '../../core/base/result.ts';
 import type { Shortage } from '../../core/budget/grants.ts';
@@ -19,7 +19,7 @@ import type { EffectRunner } from './effect-runner.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import { isOfStranger, type Strangers } from './strangers.ts';
-import { INTERNAL, unrecordedCommand } from './unrecorded.ts';
+import { INTERNAL, refusalOf, unrecordedCommand } from './unrecorded.ts';
 
 /** What gateways of a cluster have in common about money. */
 export type SharedMoney = {
@@ -29,6 +29,8 @@ export type SharedMoney = {
   claim(key: UsageKey): Promise<'mine' | 'counted' | 'busy'>;
   /** Call it when the record is saved, before it is answered. Never rejects. */
   settle(key: UsageKey): Promise<void>;
+  /** Tells the ledger what this agent has spent. Resolves when it knows, or cannot be asked. Never rejects. */
+  report(agent: AgentIdentity): Promise<void>;
   /** What all gateways have spent. */
   listBudgets(command: CommandOf<'list-budgets'>): Promise<Replies['list-budgets']>;
 };
@@ -135,6 +137,10 @@ export class CommandRunner {
       void this.#claim(io, id, command as CommandOf<'record-usage'>, outcome.claims, money);
       return;
     }
+    if (money !== undefined && outcome.exceedsGrants) {
+      void this.#judge(io, id, command as CommandOf<'record-usage'>, outcome.effects, money);
+      return;
+    }
     if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(id, command, outcome, batch);
     const { strangers, threads } = this.#options;
     strangers.hold(io, id, { command, outcome });
@@ -165,6 +171,29 @@ export class CommandRunner {
     if (claim !== 'busy') return this.performAlone(io, id, { ...command, claim });
     this.#options.recorder.answer(io, id, fail({ kind: 'store_unreachable', retryAfterSecs: 1 }));
     this.#options.threads.flush(io);
+  }
+
+  /** Counted here at once; whether a cap is exceeded is answered once all gateways can know of it. */
+  async #judge(
+    io: IoId,
+    id: number,
+    command: CommandOf<'record-usage'>,
+    effects: Outcome['effects'],
+    money: SharedMoney,
+  ): Promise<void> {
+    const { effectRunner, recorder, threads, onError } = this.#options;
+    const counted = recorder.begin(io);
+    try {
+      const saved = effectRunner.run(effects, counted);
+      await (command.claim === 'mine' && saved !== undefined ? this.#settled(command, saved) : saved);
+      counted.settleReports(true);
+      await money.report(command.agent);
+      this.performAlone(io, id, { ...command, claim: 'judged' });
+    } catch (error) {
+      onError(error, command.type);
+      recorder.answer(io, id, refusalOf(error));
+      threads.flush(io);
+    }
   }
 
   async #listShared(io: IoId, id: number, command: CommandOf<'list-budgets'>, money: SharedMoney): Promise<void> {

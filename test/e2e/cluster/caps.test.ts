@@ -158,7 +158,19 @@ describe('caps of a cluster', () => {
     expect(spent + out).toBeLessThanOrEqual(CAP);
   });
 
-  test('are free again for what a gateway held that was stopped in order', async () => {
+  test('are known at once to be exceeded by usage beyond what was granted', async () => {
+    const token = await register('hooli');
+    const agent = { org_id: 'hooli', team_id: 'search', agent_id: 'crawler' };
+    const [one, two] = gateways as [TestGateway, TestGateway];
+    const used = await one.call('POST', '/api/v1/usage', { agent, cost_usd: 3.5, usage_id: 'much' });
+    expect(used.body).toEqual({ status: 'limit_exceeded', tier: 'org', period: 'daily' });
+    expect((await check('hooli', token, two.url)).reason).toBe('the daily budget of the org tier is exceeded');
+    const again = await two.call('POST', '/api/v1/usage', { agent, cost_usd: 3.5, usage_id: 'much' });
+    expect(again.body).toEqual(used.body);
+    expect((await accountOf('hooli')).spent).toBe(3_500_000);
+  });
+
+  test('are free again when a gateway stops in order, but for what runs', async () => {
     const token = await register('umbrella');
     const stopped = cluster.gateways[2]!;
     const { decision } = await check('umbrella', token, stopped.running!.url);
@@ -166,9 +178,10 @@ describe('caps of a cluster', () => {
     expect((await accountOf('umbrella')).out).toBeGreaterThan(0);
     expect(await stopped.stop('SIGTERM')).toBe(0);
     useAll();
-    expect(await accountOf('umbrella')).toEqual({ spent: 0, out: 0, spentByRuns: 0, outByRuns: 0 });
+    expect(await accountOf('umbrella')).toEqual({ spent: 0, out: 10_000, spentByRuns: 0, outByRuns: 10_000 });
     const { body } = await gateways[0]!.call('GET', '/api/v1/cluster');
-    expect(body.members.map(({ name }: { name: string }) => name)).not.toContain('three');
+    const left = body.members.filter(({ name }: { name: string }) => name === 'three');
+    expect(left).toMatchObject([{ state: 'retired', stranded_usd: 0.01 }]);
   });
 
   test('count what a gateway has spent that was killed, and send what it had to report', async () => {

@@ -66,6 +66,8 @@ const memberOf = (row: NodeRow): Member => ({
   onOutage: row.on_outage,
 });
 
+const BEAT = 'SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7, $8) UNION ALL SELECT * FROM cluster_leavers($2)';
+
 /** The tiers hold the same money, so the largest of their sums is what is stranded. */
 const LIST = `
   SELECT n.*, CASE WHEN state <> 'live' THEN coalesce((SELECT max(held) FROM (
@@ -97,7 +99,7 @@ export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }:
       }),
     beat: ({ policyVersion, auditHead, skewMs, isOnBus, isCaughtUp }) =>
       attemptAsRun(postgres, async (on) => {
-        const { rows } = await on.query<NodeRow>('SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7, $8)', [
+        const { rows } = await on.query<NodeRow>(BEAT, [
           run,
           leaseMs,
           policyVersion ?? null,

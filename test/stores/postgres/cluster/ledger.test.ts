@@ -156,6 +156,85 @@ describe('the ledger in the database', () => {
     expect(late).toEqual({ ok: false, fault: { kind: 'replaced' } });
   });
 
+  test('frees what a run that has left keeps once its reservations have expired', async () => {
+    const { client, join, ledgerOf, postgres } = await openLedger();
+    const run = await join('gateway');
+    const account = async () =>
+      (await client.query(`SELECT spent::int, out::int FROM budget_account WHERE owner = 'org/acme'`)).rows[0];
+    await ledgerOf(run).exchange(1, [rowOf('org/acme', { neededMicroUsd: 600, wantedMicroUsd: 600 })]);
+    await ledgerOf(run).exchange(2, [rowOf('org/acme', { keptMicroUsd: 400, spentMicroUsd: 100 })]);
+    const members = createPostgresMembers({
+      ...{ postgres, pool: postgres, run, leaseMs: 60_000 },
+      settles: () => undefined,
+    });
+    await members.leave();
+    await members.tidy();
+    expect(await account()).toEqual({ spent: 100, out: 300 });
+    await client.query(`UPDATE cluster_node SET ended_at = ended_at - interval '10 minutes'`);
+    await members.tidy();
+    expect(await account()).toEqual({ spent: 100, out: 0 });
+  });
+
+  test('lets go of a gateway that has been away for a day, unless it holds money', async () => {
+    const { client, join, ledgerOf, postgres } = await openLedger();
+    const [here, poor, rich] = [await join('here'), await join('poor'), await join('rich')];
+    await ledgerOf(rich).exchange(1, [rowOf('org/acme', { neededMicroUsd: 600 })]);
+    await client.query(`UPDATE cluster_node SET lease_until = now() - interval '25 hours' WHERE epoch <> $1`, [here]);
+    const members = createPostgresMembers({
+      ...{ postgres, pool: postgres, run: here, leaseMs: 60_000 },
+      settles: () => undefined,
+    });
+    await members.tidy();
+    const { rows } = await client.query('SELECT node, state FROM cluster_node ORDER BY node');
+    expect(rows).toEqual([
+      { node: 'here', state: 'live' },
+      { node: 'poor', state: 'retired' },
+      { node: 'rich', state: 'suspect' },
+    ]);
+    expect((await ledgerOf(poor).exchange(1, [])).ok).toBe(false);
+  });
+
+  test('lists a run that was replaced until its lease has been over for half as long', async () => {
+    const { client, join, postgres } = await openLedger();
+    const [here, before] = [await join('here'), await join('gateway')];
+    await join('gateway');
+    const members = createPostgresMembers({
+      ...{ postgres, pool: postgres, run: here, leaseMs: 60_000 },
+      settles: () => undefined,
+    });
+    const beat = { policyVersion: undefined, auditHead: undefined, skewMs: 0, isOnBus: true, isCaughtUp: false };
+    const retired = async () => {
+      const beaten = await members.beat(beat);
+      return beaten.ok && beaten.value.filter(({ state }) => state === 'retired').map(({ run }) => run);
+    };
+    expect(await retired()).toEqual([before]);
+    await client.query(`UPDATE cluster_node SET lease_until = now() - interval '25 seconds' WHERE epoch = $1`, [
+      before,
+    ]);
+    expect(await retired()).toEqual([before]);
+    await client.query(`UPDATE cluster_node SET lease_until = now() - interval '31 seconds' WHERE epoch = $1`, [
+      before,
+    ]);
+    expect(await retired()).toEqual([]);
+  });
+
+  test('removes old rows while tidying, and not while others wait for a write', async () => {
+    const { client, join, postgres } = await openLedger();
+    const run = await join('here');
+    await client.query(`INSERT INTO cluster_state (kind, id, key, body, removed, changed_at)
+      SELECT 'controls', i, i, 'null', true, now() - interval '25 hours' FROM generate_series(1, 2500) i`);
+    const states = createPostgresStates(postgres, run, () => 0);
+    expect((await states.put('halts', [{ id: 'h', key: 'h', body: {} }])).ok).toBe(true);
+    const count = async () => (await client.query('SELECT count(*)::int AS n FROM cluster_state')).rows[0].n;
+    expect(await count()).toBe(2_501);
+    const members = createPostgresMembers({
+      ...{ postgres, pool: postgres, run, leaseMs: 60_000 },
+      settles: () => undefined,
+    });
+    await members.tidy();
+    expect(await count()).toBe(1);
+  });
+
   test('forgets periods that are over, usage ids of yesterday, and runs of last month', async () => {
     const { client, join, ledgerOf, postgres } = await openLedger();
     const [here, gone] = [await join('here'), await join('gone')];
