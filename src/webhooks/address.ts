@@ -1,65 +1,31 @@
 /** Where webhooks may go: not into the gateway's own network, unless the operator allows it (docs/webhooks.md). */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
-/** [network, prefix length]. IPv4 addresses inside IPv6 ones are looked at by themselves. */
-const PRIVATE_IPV4 = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10], // between carriers and their customers
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16], // link-local, and the metadata services of clouds
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 4], // multicast
-  ['240.0.0.0', 4],
-] as const;
-const PRIVATE_IPV6 = [
-  ['::', 96], // unspecified, loopback, and IPv4-compatible ones
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['fc00::', 7],
-  ['fe80::', 9], // link-local and site-local
-  ['ff00::', 8],
-] as const;
-/** [network, where in it the IPv4 address begins, in groups of 16 bits]. */
+/** IPv6 addresses that stand for an IPv4 one, and where in their groups of 16 bits that begins. */
 const EMBEDDING = [
-  { network: '::ffff:0:0', prefix: 96, at: 6 },
-  { network: '64:ff9b::', prefix: 96, at: 6 },
-  { network: '2002::', prefix: 16, at: 1 },
-] as const;
+  { network: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), at: 6 },
+  { network: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), at: 6 },
+  { network: ipaddr.IPv6.parseCIDR('2002::/16'), at: 1 },
+];
+/** All of IPv6 that is given out to networks of the internet. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-const listOf = (type: 'ipv4' | 'ipv6', networks: readonly (readonly [string, number])[]): BlockList => {
-  const list = new BlockList();
-  for (const [network, prefix] of networks) list.addSubnet(network, prefix, type);
-  return list;
-};
-const privateIpv4 = listOf('ipv4', PRIVATE_IPV4);
-const privateIpv6 = listOf('ipv6', PRIVATE_IPV6);
-const embedding = EMBEDDING.map(({ network, prefix, at }) => ({ list: listOf('ipv6', [[network, prefix]]), at }));
-
-/** Whether an address, as `isIP` knows it, is one of the internet at large. */
-export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 4) return !privateIpv4.check(address, 'ipv4');
-  if (isIP(address) !== 6 || address.includes('%')) return false;
-  // BlockList matches IPv4 networks against mapped addresses by itself; the others are taken apart here.
-  const inside = embedding.find(({ list }) => list.check(address, 'ipv6'));
-  if (inside !== undefined) return !privateIpv4.check(ipv4In(address, inside.at), 'ipv4');
-  return !privateIpv6.check(address, 'ipv6');
+/** Whether an address, as `isIP` knows it, is one of the internet at large, and in none of the special networks. */
+export function isPublicAddress(text: string): boolean {
+  if (isIP(text) === 0 || text.includes('%')) return false;
+  if (isIP(text) === 4) return isPublicIpv4(ipaddr.IPv4.parse(text));
+  const address = ipaddr.IPv6.parse(text);
+  const inside = EMBEDDING.find(({ network }) => address.match(network));
+  if (inside !== undefined) return isPublicIpv4(ipv4In(address, inside.at));
+  return address.match(GLOBAL_UNICAST) && address.range() === 'unicast';
 }
 
-/** The IPv4 address in two groups of an IPv6 one. */
-function ipv4In(address: string, at: number): string {
-  // The parser of URLs writes each IPv6 address in one form: in lower case, without dots, shortened with `::`.
-  const written = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail = ''] = written.split('::');
-  const groupsOf = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
-  const last = groupsOf(tail);
-  const first = groupsOf(head);
-  const groups = [...first, ...Array<number>(8 - first.length - last.length).fill(0), ...last];
-  const [high = 0, low = 0] = groups.slice(at, at + 2);
-  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+const isPublicIpv4 = (address: ipaddr.IPv4): boolean => address.range() === 'unicast';
+
+function ipv4In({ parts }: ipaddr.IPv6, at: number): ipaddr.IPv4 {
+  const [high = 0, low = 0] = parts.slice(at, at + 2);
+  return new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 }
 
 const MAX_URL = 2_048;

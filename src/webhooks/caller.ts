@@ -1,8 +1,8 @@
 import { ok } from '../core/base/result.ts';
 import { retryDelayMs } from '../core/webhooks/webhook.ts';
 import type { CallNote, FailedHook, SharedWebhooks, TakenCall } from '../ports/shared-webhooks.ts';
+import { type Delivery, type Failure, reasonFor } from './delivery.ts';
 import { MOST_WEBHOOKS, type WebhookDeps, type WebhookTally } from './hooks.ts';
-import type { Delivery } from './sender.ts';
 
 /** Two clocks: one that nobody sets, and one that goes on while the machine is suspended. */
 export type Clocks = { readonly steadyMs: () => number; readonly wallMs: () => number };
@@ -12,11 +12,13 @@ export type CallerOptions = Pick<WebhookDeps, 'send' | 'after' | 'onError'> & {
   readonly clocks: Clocks;
   /** Whether there are hooks at all. */
   readonly isNeeded: () => boolean;
-  readonly onFailed: (call: TakenCall, reason: string, hook: FailedHook) => void;
+  /** Null: of all orgs. */
+  readonly orgOf: (hookId: string) => string | null;
+  readonly onFailed: (call: TakenCall, failure: Failure, hook: FailedHook) => void;
   readonly tally: WebhookTally;
 };
 
-type Noted = { readonly call: TakenCall; readonly note: CallNote };
+type Noted = { readonly call: TakenCall; readonly note: CallNote; readonly failure: Failure | undefined };
 
 /** A call takes 10 s at most, and begins within 3 s after its hook was asked for: it ends before others may call. */
 const TAKEN_FOR_MS = 15_000;
@@ -117,11 +119,12 @@ export class HookCaller {
     });
     if (delivery.isDelivered) {
       tally.delivered += 1;
-      this.#notes.push({ call, note: { hookId, id, failure: undefined } });
+      this.#notes.push({ call, note: { hookId, id, failure: undefined }, failure: undefined });
     } else if (this.#isOpen) {
       tally.failed += 1;
-      const failure = { reason: delivery.reason.replaceAll('\0', ''), retryMs: retryDelayMs(failures + 1) };
-      this.#notes.push({ call, note: { hookId, id, failure } });
+      const reason = reasonFor(this.#options.orgOf(hookId), delivery).replaceAll('\0', '');
+      const failure = { reason, retryMs: retryDelayMs(failures + 1) };
+      this.#notes.push({ call, note: { hookId, id, failure }, failure: delivery });
     }
   }
 
@@ -144,14 +147,14 @@ export class HookCaller {
     }
   }
 
-  async #noteOne({ call, note }: Noted): Promise<boolean> {
+  async #noteOne({ call, note, failure }: Noted): Promise<boolean> {
     const { store, onError, onFailed } = this.#options;
     const noted = await store.note(note).catch((error: unknown) => {
       // A defect, which must not hold up the other hooks: this one is called again.
       onError(error, 'noting a call of a webhook');
       return ok(undefined);
     });
-    if (noted.ok && noted.value !== undefined) onFailed(call, note.failure?.reason ?? '', noted.value);
+    if (noted.ok && noted.value !== undefined && failure !== undefined) onFailed(call, failure, noted.value);
     return noted.ok;
   }
 }

@@ -12,7 +12,8 @@ import type { Notice, TEST_EVENT, Webhook, WebhookEvent, WebhookStatus } from '.
 import type { Unconfirmed } from '../ports/cluster.ts';
 import type { AuditLog, StateStore } from '../ports/ports.ts';
 import { urlTrouble } from './address.ts';
-import type { Call, Delivery } from './sender.ts';
+import type { Delivery } from './delivery.ts';
+import type { Call } from './sender.ts';
 
 export type NewWebhook = {
   readonly url: string;

@@ -1,7 +1,7 @@
 /** The messages of one webhook: in order, one call at a time, until each has arrived (docs/webhooks.md). */
 import { GIVE_UP_AFTER_MS, retryDelayMs, type Webhook } from '../core/webhooks/webhook.ts';
+import { type Delivery, type Failure, reasonFor } from './delivery.ts';
 import { MOST_WAITING, type WebhookDeps, type WebhookTally } from './hooks.ts';
-import type { Delivery } from './sender.ts';
 
 export type Message = {
   readonly id: string;
@@ -139,7 +139,7 @@ export class HookLine {
     this.#isCalling = false;
     if (!this.#isOpen) return; // removed meanwhile, or to be called again after a restart
     if (delivery.isDelivered) this.#succeed(message);
-    else this.#fail(delivery.reason);
+    else this.#fail(delivery);
     this.#next();
   }
 
@@ -149,12 +149,12 @@ export class HookLine {
     if (this.#hook.failures > 0) this.#change({ failures: 0, failingSinceMs: undefined, lastError: undefined });
   }
 
-  #fail(reason: string): void {
+  #fail(failure: Failure): void {
     const { nowMs, after, onFailed, tally } = this.#deps;
     const { failingSinceMs = nowMs(), failures } = this.#hook;
     tally.failed += 1;
-    this.#change({ failures: failures + 1, failingSinceMs, lastError: reason });
-    if (failures === 0) onFailed(this.#hook, reason);
+    this.#change({ failures: failures + 1, failingSinceMs, lastError: reasonFor(this.#hook.orgId, failure) });
+    if (failures === 0) onFailed(this.#hook, failure.reason);
     if (nowMs() - failingSinceMs >= GIVE_UP_AFTER_MS) return this.#disable();
     this.#stopRetry = after(retryDelayMs(failures + 1), () => {
       this.#stopRetry = undefined;

@@ -5,6 +5,7 @@ import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { hostOf, isPublicAddress } from './address.ts';
+import type { Delivery, Failure } from './delivery.ts';
 import type { Resolve } from './resolve.ts';
 
 export type Call = {
@@ -14,8 +15,6 @@ export type Call = {
   readonly id: string;
   readonly body: string;
 };
-
-export type Delivery = { readonly isDelivered: true } | { readonly isDelivered: false; readonly reason: string };
 
 export type SenderOptions = {
   readonly isPrivateAllowed: boolean;
@@ -48,26 +47,40 @@ export async function sendCall(call: Call, options: SenderOptions): Promise<Deli
     const isRedirect = status >= 300 && status < 400;
     return failed(isRedirect ? `answered ${status}; redirects are not followed` : `answered ${status}`);
   } catch (error) {
-    const code = codeOf(error);
-    return failed(
-      typeof code === 'string' && !messageOf(error).includes(code) ? `${code}: ${messageOf(error)}` : messageOf(error),
-    );
+    if (error instanceof NoAddress) return { ...failed(error.message), shown: NOT_OF_THE_INTERNET };
+    return failed(textOf(error));
   }
 }
 
-const failed = (reason: string): Delivery => ({ isDelivered: false, reason });
+/** The same for a name that does not exist and for one that leads inside: whoever may ask learns no internal names. */
+const NOT_OF_THE_INTERNET = 'its name leads to no address of the internet';
+class NoAddress extends Error {}
+
+function textOf(error: unknown): string {
+  const code = codeOf(error);
+  return typeof code === 'string' && !messageOf(error).includes(code)
+    ? `${code}: ${messageOf(error)}`
+    : messageOf(error);
+}
+
+const failed = (reason: string): Failure => ({ isDelivered: false, reason });
 
 /**
  * The addresses to connect to, each of which has been checked. The connection goes to them, not to the name, which
  * could lead elsewhere the next time it is asked for.
  */
 async function addressesOf(host: string, { resolve, isPrivateAllowed }: SenderOptions): Promise<readonly Address[]> {
-  const found = isIP(host) === 0 ? await resolve(host) : [host];
-  if (found.length === 0) throw new Error(`${host} has no address`);
+  const found = isIP(host) === 0 ? await resolvedBy(resolve, host) : [host];
+  if (found.length === 0) throw new NoAddress(`${host} has no address`);
   const inside = isPrivateAllowed ? undefined : found.find((address) => !isPublicAddress(address));
-  if (inside !== undefined) throw new Error(`${host} leads to ${inside}, which is not an address of the internet`);
+  if (inside !== undefined) throw new NoAddress(`${host} leads to ${inside}, which is not an address of the internet`);
   return found.map((address) => ({ address, family: isIP(address) }));
 }
+
+const resolvedBy = (resolve: Resolve, host: string): Promise<readonly string[]> =>
+  resolve(host).catch((error: unknown) => {
+    throw new NoAddress(textOf(error));
+  });
 
 /** Resolves with the status as soon as it is there. */
 function post(

@@ -9,6 +9,7 @@ import { type Notice, TEST_EVENT, type Webhook, type WebhookStatus, wants } from
 import type { Barrier, Unconfirmed } from '../ports/cluster.ts';
 import type { FailedHook, KnownHook, SharedWebhooks, TakenCall } from '../ports/shared-webhooks.ts';
 import { type Clocks, HookCaller } from './caller.ts';
+import { type Failure, reasonFor } from './delivery.ts';
 import {
   type AskedWebhook,
   auditOf,
@@ -63,7 +64,8 @@ export class ClusterWebhooks implements Webhooks {
       ...deps,
       tally,
       isNeeded: () => this.#hooks.length > 0,
-      onFailed: (call, reason, hook) => this.#noteFailure(call, reason, hook),
+      orgOf: (hookId) => this.#orgOf(hookId),
+      onFailed: (call, failure, hook) => this.#noteFailure(call, failure, hook),
     });
     this.#outbox = new Outbox({
       ...deps,
@@ -226,15 +228,22 @@ export class ClusterWebhooks implements Webhooks {
     };
   }
 
-  #noteFailure({ hookId, url }: TakenCall, reason: string, failed: FailedHook): void {
+  /** One that is not known is taken for an org's. */
+  #orgOf(hookId: string): string | null {
+    const known = this.#hooks.find(({ id }) => id === hookId);
+    return known === undefined ? '' : known.orgId;
+  }
+
+  #noteFailure({ hookId, url }: TakenCall, failure: Failure, failed: FailedHook): void {
     const { failures, failingSinceMs, disabledAtMs, lost } = failed;
-    if (failures === 1) warnOfFailure({ id: hookId, url }, reason, this.#deps);
+    if (failures === 1) warnOfFailure({ id: hookId, url }, failure.reason, this.#deps);
     const known = this.#hooks.find(({ id }) => id === hookId);
     if (disabledAtMs === undefined || known === undefined) return;
     this.tally.dropped += lost;
     this.#hooks = this.#hooks.map((hook) => (hook === known ? { ...hook, disabledAtMs } : hook));
     this.#everywhere().catch((error: unknown) => this.#deps.onError(error, 'disabling a webhook'));
-    const notice = disabledNotice({ ...known, url, failingSinceMs, lastError: reason }, lost, this.#deps);
+    const lastError = reasonFor(known.orgId, failure);
+    const notice = disabledNotice({ ...known, url, failingSinceMs, lastError }, lost, this.#deps);
     this.#report(notice)?.settle(true);
   }
 }

@@ -4,8 +4,9 @@ import { ok } from '../../src/core/base/result.ts';
 import type { Halt } from '../../src/core/halts/halt.ts';
 import type { Principal } from '../../src/core/identity/roles.ts';
 import type { WebhookEvent } from '../../src/core/webhooks/webhook.ts';
+import type { Delivery } from '../../src/webhooks/delivery.ts';
 import { WebhookKeeper } from '../../src/webhooks/keeper.ts';
-import type { Call, Delivery } from '../../src/webhooks/sender.ts';
+import type { Call } from '../../src/webhooks/sender.ts';
 import { MovedClock } from '../support/moved-clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -192,6 +193,17 @@ describe('webhooks', () => {
     delete bench.answers.slow;
     await bench.pass(10_000);
     expect(reasons('slow')).toEqual(['1', '1', '1', '2', '3']);
+  });
+
+  test('of an org do not say where in the network of the gateway a name leads', async () => {
+    const bench = new Bench();
+    bench.answers.hook = { isDelivered: false, reason: 'db leads to 10.0.0.5', shown: 'no address of the internet' };
+    const own = await bench.make('hook', ['halt.created']);
+    const ofOrg = await bench.make('hook', ['halt.created'], ADMIN, 'acme');
+    bench.keeper.reportEffect(haltCreated())?.settle(true);
+    await bench.pass(1_000);
+    expect(bench.status(own)).toMatchObject({ hook: { lastError: 'db leads to 10.0.0.5' } });
+    expect(bench.status(ofOrg)).toMatchObject({ hook: { lastError: 'no address of the internet' } });
   });
 
   test('are disabled after a day of failures, and that is said', async () => {

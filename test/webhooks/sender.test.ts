@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Failure, reasonFor } from '../../src/webhooks/delivery.ts';
 import { type Call, type SenderOptions, sendCall } from '../../src/webhooks/sender.ts';
 import { answered, isSigned, type Receiver, startReceiver } from '../support/receiver.ts';
 
@@ -115,11 +116,30 @@ describe('calls of webhooks', () => {
       expect(delivery).toEqual({
         isDelivered: false,
         reason: `rebinding.example leads to ${found.at(-1)}, which is not an address of the internet`,
+        shown: 'its name leads to no address of the internet',
       });
     }
     const literal = await send({}, { isPrivateAllowed: false });
     expect(literal).toMatchObject({ isDelivered: false, reason: expect.stringContaining('127.0.0.1') });
     expect(receiver.received).toEqual([]);
+  });
+
+  test('tell those of an org the same of an internal name and of one that does not exist', async () => {
+    const inside = { isPrivateAllowed: false };
+    const internal = await send({ url: 'http://db.corp.example/' }, { ...inside, resolve: async () => ['10.0.0.5'] });
+    const resolve = () =>
+      Promise.reject(Object.assign(new Error('queryA ENOTFOUND no.corp.example'), { code: 'ENOTFOUND' }));
+    const unknown = await send({ url: 'http://no.corp.example/' }, { ...inside, resolve });
+    const empty = await send({ url: 'http://empty.corp.example/' }, { ...inside, resolve: async () => [] });
+    expect([internal, unknown, empty].map((each) => reasonFor('acme', each as Failure))).toEqual(
+      Array(3).fill('its name leads to no address of the internet'),
+    );
+    expect([internal, unknown].map((each) => reasonFor(null, each as Failure))).toEqual([
+      'db.corp.example leads to 10.0.0.5, which is not an address of the internet',
+      'queryA ENOTFOUND no.corp.example',
+    ]);
+    const refused = await send({ url: 'http://127.0.0.1:1/' });
+    expect(reasonFor('acme', refused as Failure)).toContain('ECONNREFUSED');
   });
 
   test('go to the address that was checked, whatever the name leads to next', async () => {

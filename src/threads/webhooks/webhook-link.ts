@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { stackOf } from '../../core/base/text.ts';
 import { workerFile } from '../../system/worker-file.ts';
-import type { Call, Delivery } from '../../webhooks/sender.ts';
+import type { Delivery } from '../../webhooks/delivery.ts';
+import type { Call } from '../../webhooks/sender.ts';
 import type { WebhookReply, WebhookRequest, WebhookThreadOptions } from './webhook-thread.ts';
 
 /**

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { Delivery } from '../../webhooks/delivery.ts';
 import { createResolve } from '../../webhooks/resolve.ts';
-import { type Call, type Delivery, sendCall } from '../../webhooks/sender.ts';
+import { type Call, sendCall } from '../../webhooks/sender.ts';
 
 export type WebhookThreadOptions = { readonly isPrivateAllowed: boolean; readonly version: string };
 export type WebhookRequest = { readonly number: number; readonly call: Call };
