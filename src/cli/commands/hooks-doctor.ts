@@ -126,7 +126,7 @@ async function dryRun(calls: GatewayCalls, { agent, token, isKey }: Speaker): Pr
   };
   const reply = await calls.post('PolicyService/CheckAction', request, isKey ? { bearer: token } : {});
   if (reply.kind !== 'answer') return `the gateway does not take a check for ${agentKeyOf(agent)}: ${reply.reason}`;
-  return reply.body.cause === 'credential'
+  return reply.body.cause === 'DECISION_CAUSE_CREDENTIAL'
     ? `the gateway does not take a check for ${agentKeyOf(agent)}: ${String(reply.body.reason)}`
     : undefined;
 }
