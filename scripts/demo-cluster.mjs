@@ -1,6 +1,7 @@
 /**
  * `npm run demo:cluster`: three gateways that act as one, a PostgreSQL of their own, and a TCP balancer before them, in a
  * folder that is removed at the end. Kill a gateway, stop it (`kill -STOP`), start it again: the balancer goes on.
+ * `DEMO_PORT` is the balancer's port; without it, the first of 8080, 8180, 8280 … that is free with the three after it.
  */
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -13,9 +14,40 @@ import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '../dist/src/stores/trial-postgres/trial-postgres.js';
 
 const COMMAND = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
-const PORT = Number(process.env.DEMO_PORT ?? 8080);
 const GATEWAYS = 3;
+/** The balancer's; the gateways have those after it. */
+const PORT = await freeBlock(process.env.DEMO_PORT);
 const READY = /^ {2}HTTP core .*\n/m;
+
+async function freeBlock(chosen) {
+  const first = Number(chosen ?? 8080);
+  if (!Number.isInteger(first) || first < 1 || first > 65_535 - GATEWAYS)
+    fail(`DEMO_PORT must be a port, not ${chosen}`);
+  for (let port = first; port <= 65_535 - GATEWAYS; port += 100) {
+    const taken = await firstTaken(port);
+    if (taken === undefined) return port;
+    if (chosen !== undefined)
+      fail(`port ${taken} is taken; choose another DEMO_PORT, which also needs the 3 ports after it`);
+  }
+  return fail('no four ports in a row are free; choose a DEMO_PORT');
+}
+
+async function firstTaken(from) {
+  for (let port = from; port <= from + GATEWAYS; port += 1) {
+    const server = createServer();
+    const isFree = await new Promise((resolve) =>
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)),
+    );
+    if (!isFree) return port;
+    await new Promise((resolve) => server.close(resolve));
+  }
+  return undefined;
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-cluster-'));
 const adminKey = `demo-${randomBytes(24).toString('base64url')}`;
