@@ -4,12 +4,15 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PACKAGE_ROOT } from '../src/app/package-files.ts';
 import { ALTERNATING, alternate } from './lib/alternate.ts';
-import { against, isBrief, names } from './lib/options.ts';
+import { measuredElsewhere } from './lib/documents.ts';
+import { commit } from './lib/machine.ts';
+import { against, isBrief, isWriting, names } from './lib/options.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const known = readdirSync(folder)
@@ -68,6 +71,11 @@ for (const bench of benches) {
   const failure = await run(bench);
   if (interruptedBy !== undefined) process.exit(128 + constants.signals[interruptedBy]);
   if (failure !== undefined) failed.push(`${bench} (${failure})`);
+}
+if (isWriting && names.length === 0) {
+  const text = readFileSync(join(PACKAGE_ROOT, 'docs', 'performance.md'), 'utf8');
+  const elsewhere = measuredElsewhere(text, commit());
+  if (elsewhere.length > 0) failed.push(`not all figures are of commit ${commit()}: ${elsewhere.join(', ')}`);
 }
 if (failed.length > 0) {
   console.error(`\nfailed: ${failed.join(', ')}`);

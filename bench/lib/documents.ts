@@ -6,6 +6,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+const PERFORMANCE = join('docs', 'performance.md');
+
 export type Measured = {
   /** Of the benchmark. */
   readonly name: string;
@@ -22,6 +24,7 @@ export type Row = {
   readonly isHeadline: boolean;
 };
 
+const MARKED = /<!-- [\w-]+ --> \|$/;
 const HEAD = '| | least / **median** / most | |\n| --- | --- | --- |';
 const cellsOf = ({ name, figures, note }: Row): string => `| ${name} | ${figures} |${note === '' ? '' : ` ${note}`}`;
 
@@ -41,15 +44,29 @@ export function inReadme(text: string, { name, rows }: Measured): string {
   if (headlines.length === 0) return text;
   const mark = `<!-- ${name} --> |`;
   const lines = text.split('\n');
-  const at = lines.findIndex((line) => line.endsWith(mark));
-  if (at === -1) throw new Error(`README.md has no row that ends with ${mark} to write the figures to`);
+  const first = lines.findIndex((line) => line.endsWith(mark));
+  // One without rows so far goes to the end of the table.
+  const at = first === -1 ? lines.findLastIndex((line) => MARKED.test(line)) + 1 : first;
+  if (at === 0) throw new Error('README.md has no table of figures: rows that end with <!-- NAME --> |');
   const written = headlines.map((row) => `${cellsOf(row)} ${mark}`);
   return [...lines.slice(0, at), ...written, ...lines.slice(at).filter((line) => !line.endsWith(mark))].join('\n');
 }
 
+/** Which figures of docs/performance.md were not measured at this commit, and so should not stand beside the others. */
+export const measuredElsewhere = (text: string, commit: string): readonly string[] =>
+  [...text.matchAll(/<!-- measured ([\w-]+) -->\n(.*?)<!-- \/measured \1 -->/gs)].flatMap(
+    ([, name = '', block = '']) => {
+      const found = /, commit ([^\n]+)\.\n/.exec(block)?.[1];
+      return found === commit ? [] : [`${name} (${found === undefined ? 'not measured' : `commit ${found}`})`];
+    },
+  );
+
+/** What figures are written to. */
+export const FILES: readonly string[] = [PERFORMANCE, 'README.md'];
+
 export function writeFigures(root: string, measured: Measured): void {
   for (const [file, change] of [
-    [join('docs', 'performance.md'), inPerformance],
+    [PERFORMANCE, inPerformance],
     ['README.md', inReadme],
   ] as const) {
     const path = join(root, file);

@@ -1,13 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { FILES } from './documents.ts';
+
+/** Of the sources. The documents that figures are written to may differ: the run itself changes them. */
+export function commit(): string {
+  const git = (...args: string[]): string =>
+    spawnSync('git', args, { cwd: PACKAGE_ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
+  const name = git('rev-parse', '--short', 'HEAD') || 'unknown';
+  const isChanged = git('status', '--porcelain', '-uno', '--', '.', ...FILES.map((file) => `:!${file}`)) !== '';
+  return isChanged ? `${name}, changed` : name;
+}
 
 /** Where and of what figures were measured. */
 export function machine(): string {
-  const commit = spawnSync('git', ['describe', '--always', '--dirty=, changed', '--exclude=*'], {
-    cwd: PACKAGE_ROOT,
-    encoding: 'utf8',
-  }).stdout?.trim();
   const gib = Math.round(totalmem() / 2 ** 30);
-  return `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${gib} GiB, Node.js ${process.version}, commit ${commit || 'unknown'}`;
+  return `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${gib} GiB, Node.js ${process.version}, commit ${commit()}`;
 }

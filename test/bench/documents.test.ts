@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { inPerformance, inReadme, type Measured } from '../../bench/lib/documents.ts';
+import { inPerformance, inReadme, type Measured, measuredElsewhere } from '../../bench/lib/documents.ts';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 
 const MEASURED: Measured = {
@@ -52,7 +52,49 @@ describe('measured figures in the documents', () => {
         '| b | 2 ms | <!-- peer --> |',
       ].join('\n'),
     );
-    expect(() => inReadme('nothing', MEASURED)).toThrow('README.md has no row that ends with <!-- steady --> |');
+    expect(inReadme(['| a | 1 ms | <!-- grpc --> |', 'after'].join('\n'), MEASURED).split('\n')).toEqual([
+      '| a | 1 ms | <!-- grpc --> |',
+      '| p99 at 5 | 1 / **2** / 3 ms | goal: at most 2 <!-- steady --> |',
+      '| p99 at 10 | 4 ms | <!-- steady --> |',
+      'after',
+    ]);
+    expect(() => inReadme('nothing', MEASURED)).toThrow('README.md has no table of figures');
+  });
+
+  test('figures of another commit, and those that are missing, are named', () => {
+    const block = (name: string, machine: string) =>
+      `<!-- measured ${name} -->\n|\n\n${machine}\n<!-- /measured ${name} -->\n`;
+    const text = [
+      block('connect', '2 × x, commit abc1.\n'),
+      block('grpc', '2 × x, commit abc1, changed.\n'),
+      block('steady', '2 × x, commit def2.\n'),
+      block('peer', ''),
+    ].join('\n');
+    expect(measuredElsewhere(text, 'abc1')).toEqual([
+      'grpc (commit abc1, changed)',
+      'steady (commit def2)',
+      'peer (not measured)',
+    ]);
+  });
+
+  test('every figure is written by a benchmark, and none is of an earlier version', () => {
+    const performance = readFileSync(join(PACKAGE_ROOT, 'docs', 'performance.md'), 'utf8');
+    const readme = readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8');
+    const benches = readdirSync(join(PACKAGE_ROOT, 'bench')).flatMap((file) => /^([\w-]+)\.ts$/.exec(file)?.[1] ?? []);
+    const written = [...performance.matchAll(/<!-- measured ([\w-]+) -->/g)].map(([, name]) => name);
+    expect(written.filter((name) => !benches.includes(name!))).toEqual([]);
+    expect(benches.filter((name) => !['all', ...written].includes(name))).toEqual([]);
+    const outside = performance.replace(/<!-- measured ([\w-]+) -->.*?<!-- \/measured \1 -->/gs, '');
+    expect(outside).not.toMatch(/^\|/m);
+    const rows = readme
+      .split('## Performance')[1]!
+      .split('\n## ')[0]!
+      .split('\n')
+      .filter((line) => /^\| [^|]/.test(line));
+    expect(rows.filter((row) => !written.includes(/<!-- ([\w-]+) --> \|$/.exec(row)?.[1]))).toEqual([
+      '| --- | --- | --- |',
+    ]);
+    expect(performance + readme).not.toContain('earlier version');
   });
 
   test('each benchmark with headlines has its place in both documents', () => {
