@@ -419,8 +419,7 @@ function crossThreads(mutator: Mutator): boolean {
 const addressOf = addressBehind(['10.0.0.0/8', '::1/128']);
 const heads = (mutator: Mutator): boolean => {
   const forwarded = mutator.text(['203.0.113.7, 10.1.2.3', 'for="[2001:db8::1]:4711";proto=https', '[::1]', 'unknown']);
-  const req = { forEach: (each: (name: string, value: string) => void) => each('x-forwarded-for', forwarded) };
-  networkOf(plainAddress(addressOf('10.0.0.1', req)));
+  networkOf(plainAddress(addressOf('10.0.0.1', [forwarded])));
   const contentType = mutator.text(['application/grpc', 'application/grpc+proto', 'application/json']);
   const timeout = mutator.text(['5S', '100m', '99999999H']);
   const read = readHead(

@@ -5,20 +5,12 @@ import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { FairQueue } from '../../limits/fair-queue.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import {
-  AUTHORIZED_TWICE,
-  corsHeaders,
-  isAuthorizedTwice,
-  isPreflight,
-  type Own,
-  preflightReply,
-  refuseForeign,
-  refuseForeignHost,
-} from '../engine/access.ts';
-import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
+import { corsHeaders, isPreflight, type Own, preflightReply } from '../engine/access.ts';
+import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import type { Engine, RequestHead } from '../engine/engine.ts';
-import { Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
+import { Exchange, type Sending } from '../engine/exchange.ts';
+import { type Forbidden, GuardedHead } from '../engine/guarded-head.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { BodyResult, ConcurrencyLimit, HttpReply, Limit, Method, RawRequest, Route } from '../engine/route.ts';
 import { parseJson } from '../proto/json.ts';
@@ -107,13 +99,12 @@ class RouteServer {
   }
 
   answer(exchange: Exchange, request: RequestHead): void {
-    if (!isSoundlyFramed(request)) return exchange.close();
-    const { addressOf, bodyTimeoutMs } = this.#options;
+    const { addressOf, bodyTimeoutMs, own } = this.#options;
     const { method: verb, path } = request;
     const method = (verb === 'head' ? 'get' : verb) as Method;
-    const head = readHead(request, exchange, addressOf);
-    if (!exchange.asksForBody(head.headers.get('expect'))) return exchange.close();
-    if (head.headers.has('transfer-encoding')) exchange.noteChunks();
+    const guarded = new RouteHead(request, exchange, addressOf);
+    if (!guarded.read(request)) return;
+    const head = headOf(guarded);
     const respond = this.#responder(exchange, head, verb, path);
     const match = this.#router.match(method, path);
     if (isPreflight(verb, head.headers))
@@ -121,22 +112,13 @@ class RouteServer {
     if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
     if (match.kind === 'no-method')
       return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
-    if (isAuthorizedTwice(request)) return respond(fail(AUTHORIZED_TWICE));
-    const foreign = this.#refuseForeign(match.route, head.headers);
-    if (foreign !== undefined) return respond(foreign);
+    const refusal = guarded.refusal(own, forbiddenTo(match.route));
+    if (refusal !== undefined) return respond(fail(refusal));
     const inProgress = this.#inProgress.get(match.route);
     if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
     const take = (body: BodyResult): void => this.#take(match.route, { params: match.params, ...head }, body, respond);
     if (method === 'get') take(NO_BODY);
     else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
-  }
-
-  /** What a page could make a browser send in its user's place, or read under a name of its own. */
-  #refuseForeign({ method, isForOwnHosts }: Route, headers: Head['headers']): Result<never, Fault> | undefined {
-    const { own } = this.#options;
-    const host = headers.get('host');
-    if (method !== 'get') return refuseForeign(headers.get('origin'), host, own);
-    return isForOwnHosts === true ? refuseForeignHost(host, own.hosts) : undefined;
   }
 
   #responder(exchange: Exchange, { headers }: Head, verb: string, path: string): Respond {
@@ -271,25 +253,35 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<
 export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> =>
   overLimit(link, 'credential', `address:${networkOf(address)}`);
 
-function readHead(request: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined): Head {
-  const headers = new Map<string, string>();
-  request.forEach((name, value) => {
-    headers.set(name, value);
-  });
-  const remoteAddress = remoteAddressOf(request, exchange, addressOf);
+/** All headers, for the handlers of rows. */
+class RouteHead extends GuardedHead {
+  readonly headers = new Map<string, string>();
+
+  protected override take(name: string, value: string): void {
+    this.headers.set(name, value);
+    super.take(name, value);
+  }
+}
+
+function headOf(guarded: RouteHead): Head {
+  const { address, authorization, headers, query } = guarded;
   return {
     headers,
-    query: new URLSearchParams(request.query),
-    remoteAddress,
-    bearer: bearerOf(headers.get('authorization')),
+    query: new URLSearchParams(query),
+    remoteAddress: address,
+    bearer: bearerOf(authorization),
     caller: {
-      address: remoteAddress,
+      address,
       get cancelled() {
-        return exchange.isOver;
+        return guarded.cancelled;
       },
     },
   };
 }
+
+/** What a page could make a browser send in its user's place, or read under a name of its own. */
+const forbiddenTo = ({ method, isForOwnHosts }: Route): Forbidden =>
+  method === 'get' ? { origins: false, hosts: isForOwnHosts === true } : { origins: true, hosts: true };
 
 /** What outlives the handler of its request: parsing waits until the caller is known. */
 const copyOf = (body: BodyResult): BodyResult =>

@@ -1,13 +1,13 @@
 /**
  * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or
- * protobuf (docs/spec.md, gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a
- * request and sends the reply.
+ * protobuf (docs/spec.md, gRPC).
  */
 
 import { ok, type Result } from '../../core/base/result.ts';
 import { quote } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { refuseUnknown } from '../api/body.ts';
+import type { HttpResponse } from '../engine/route.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import { jsonCodec } from '../proto/json.ts';
 import type { MessageName, Messages } from '../proto/messages.ts';
@@ -19,32 +19,10 @@ import type { Header, HttpStatus } from '../shared/http-answer.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode, rateLimitHeaders, retryAfterSecs } from '../shared/rpc-code.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
+import type { ConnectHead } from './head.ts';
 
-/** The headers that the protocol reads. */
-export type ConnectHeader =
-  | 'authorization'
-  | 'content-type'
-  | 'content-encoding'
-  | 'connect-protocol-version'
-  | 'connect-timeout-ms';
-
-export type ConnectRequest = Caller & {
-  /** In capitals. */
-  readonly method: string;
-  /** What follows the question mark. */
-  readonly query: string;
-  /** Undefined when it was not sent, or empty. */
-  header(name: ConnectHeader): string | undefined;
-  /** The whole body. It need not stay valid after `answer` has returned. */
-  readonly body: Buffer;
-};
-
-export type ConnectReply = {
-  readonly status: HttpStatus;
-  readonly contentType: 'application/json' | 'application/proto' | StreamType;
-  readonly content: string | Buffer;
-  readonly headers: readonly Header[];
-};
+/** An answer of the protocol. Without headers, a success is sent the fastest way. */
+export type ConnectReply = HttpResponse & Required<Pick<HttpResponse, 'text'>>;
 
 /** Of a body in envelopes, as clients of streams send and read it. */
 const STREAM_TYPES = ['application/connect+json', 'application/connect+proto'] as const;
@@ -57,11 +35,10 @@ export type ConnectMethod = {
   readonly maxBytes: number;
   /**
    * Calls `reply` once, in this turn or a later one, and does not throw. Without a promise: a check would pay for it.
+   * The body need not stay valid after it has returned.
    */
-  readonly answer: (request: ConnectRequest, reply: Respond) => void;
+  readonly answer: (head: ConnectHead, body: Buffer, reply: Respond) => void;
 };
-
-const NO_HEADERS: ConnectReply['headers'] = [];
 
 /**
  * The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` gets the error behind every
@@ -89,21 +66,19 @@ function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void):
     decode: decode.binary,
     encode: binaryCodec(response).encode,
   };
-  const answerIn = (format: Format, request: ConnectRequest, caller: Caller, reply: Respond): void => {
-    const message = format.decode(request.body);
+  const answerIn = (format: Format, head: ConnectHead, body: Buffer, caller: Caller, reply: Respond): void => {
+    const message = format.decode(body);
     if (!message.ok) return reply(connectError(message.fault));
-    method.handle(message.value as never, request.header('authorization'), caller).then(
-      (answer) =>
+    method.handle(message.value as never, head.authorization, caller).then(
+      (answer) => {
+        if (!answer.ok) return reply(connectError(answer.fault));
+        const text = { type: format.contentType, content: format.encode(answer.value) };
         reply(
-          answer.ok
-            ? {
-                status: 200,
-                contentType: format.contentType,
-                content: format.encode(answer.value),
-                headers: answer.unconfirmed === undefined ? NO_HEADERS : unconfirmedHeaders(answer),
-              }
-            : connectError(answer.fault),
-        ),
+          answer.unconfirmed === undefined
+            ? { status: 200, text }
+            : { status: 200, text, headers: unconfirmedHeaders(answer) },
+        );
+      },
       (error: unknown) => {
         onDefect(error);
         reply(connectError({ kind: 'internal' }));
@@ -112,21 +87,21 @@ function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void):
   };
   return {
     maxBytes: method.maxBytes,
-    answer: (request, reply) => {
-      const problem = problemOfRequest(request, method.maxBytes);
+    answer: (head, body, reply) => {
+      const problem = problemOfHead(head);
       if (problem !== undefined) return reply(problem);
-      const format = formatNamed(request.header('content-type'), json, proto);
+      const format = formatNamed(head.contentType, json, proto);
       if (format === undefined) return reply(UNSUPPORTED_MEDIA_TYPE);
-      const timeoutMs = readTimeoutMs(request.header('connect-timeout-ms'));
+      const timeoutMs = readTimeoutMs(head.timeout);
       if (!timeoutMs.ok) return reply(connectError(timeoutMs.fault));
-      if (timeoutMs.value === undefined) return answerIn(format, request, request, reply);
-      answerIn(format, request, timed(request, timeoutMs.value), withDeadline(reply, timeoutMs.value));
+      if (timeoutMs.value === undefined) return answerIn(format, head, body, head, reply);
+      answerIn(format, head, body, timed(head, timeoutMs.value), withDeadline(reply, timeoutMs.value));
     },
   };
 }
 
 type Format = {
-  readonly contentType: ConnectReply['contentType'];
+  readonly contentType: 'application/json' | 'application/proto';
   readonly decode: (body: Buffer) => Result<unknown, Fault>;
   readonly encode: (message: Messages[MessageName]) => string | Buffer;
 };
@@ -140,17 +115,13 @@ function formatNamed(contentType: string | undefined, json: Format, proto: Forma
     : undefined;
 }
 
-function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectReply | undefined {
-  if (request.method !== 'POST') return METHOD_NOT_ALLOWED;
-  const unknown = request.query === '' ? undefined : refuseUnknown(new URLSearchParams(request.query));
+function problemOfHead({ method, query, version, contentEncoding }: ConnectHead): ConnectReply | undefined {
+  if (method !== 'post') return METHOD_NOT_ALLOWED;
+  const unknown = query === '' ? undefined : refuseUnknown(new URLSearchParams(query));
   if (unknown?.ok === false) return connectError(unknown.fault);
-  if (request.body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
-  const version = request.header('connect-protocol-version');
   if (version !== undefined && version !== '1')
     return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
-  const encoding = request.header('content-encoding');
-  if (encoding !== undefined && encoding !== 'identity') return COMPRESSED;
-  return undefined;
+  return contentEncoding === undefined || contentEncoding === 'identity' ? undefined : COMPRESSED;
 }
 
 function readTimeoutMs(text: string | undefined): Result<number | undefined, Fault> {
@@ -159,12 +130,12 @@ function readTimeoutMs(text: string | undefined): Result<number | undefined, Fau
   return invalid('connect-timeout-ms', 'must be a whole number of at most 10 digits');
 }
 
-const timed = (request: ConnectRequest, timeoutMs: number): Caller => ({
+const timed = (head: ConnectHead, timeoutMs: number): Caller => ({
   get cancelled() {
-    return request.cancelled;
+    return head.cancelled;
   },
   get address() {
-    return request.address;
+    return head.address;
   },
   timeoutMs,
 });
@@ -201,15 +172,9 @@ export function connectError(fault: Fault): ConnectReply {
   return errorReply(code, status, explain(fault), headers);
 }
 
-const errorReply = (
-  code: RpcCode,
-  status: HttpStatus,
-  message: string,
-  headers: ConnectReply['headers'],
-): ConnectReply => ({
+const errorReply = (code: RpcCode, status: HttpStatus, message: string, headers: readonly Header[]): ConnectReply => ({
   status,
-  contentType: 'application/json',
-  content: `{"code":"${code}","message":${quote(message)}}`,
+  text: { type: 'application/json', content: `{"code":"${code}","message":${quote(message)}}` },
   headers,
 });
 
@@ -247,7 +212,7 @@ function endOfStream(contentType: StreamType): ConnectReply {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(IS_LAST_ENVELOPE);
   prefix.writeUInt32BE(end.length, 1);
-  return { status: 200, contentType, content: Buffer.concat([prefix, end]), headers: NO_HEADERS };
+  return { status: 200, text: { type: contentType, content: Buffer.concat([prefix, end]) } };
 }
 
 /** The bit in the first byte of an envelope: it ends the stream. */
@@ -256,15 +221,15 @@ const IS_LAST_ENVELOPE = 2;
 /** In the schema, but not in this gateway. */
 const NOT_IMPLEMENTED: ConnectMethod = {
   maxBytes: MAX_MESSAGE_BYTES,
-  answer: (request, reply) => reply(request.method === 'POST' ? UNIMPLEMENTED : METHOD_NOT_ALLOWED),
+  answer: ({ method }, _body, reply) => reply(method === 'post' ? UNIMPLEMENTED : METHOD_NOT_ALLOWED),
 };
 
 /** Streams need HTTP/2, so they are answered at the gRPC address only. */
 const STREAM_METHOD: ConnectMethod = {
   maxBytes: MAX_MESSAGE_BYTES,
-  answer: (request, reply) => {
-    if (request.method !== 'POST') return reply(METHOD_NOT_ALLOWED);
-    const type = STREAM_TYPES.find((known) => known === request.header('content-type'));
+  answer: ({ method, contentType }, _body, reply) => {
+    if (method !== 'post') return reply(METHOD_NOT_ALLOWED);
+    const type = STREAM_TYPES.find((known) => known === contentType);
     reply(type === undefined ? STREAM : endOfStream(type));
   },
 };

@@ -4,25 +4,7 @@ import { isIP } from 'node:net';
 import { fail, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Header } from '../shared/http-answer.ts';
-import type { RequestHead } from './engine.ts';
 import type { HttpResponse } from './route.ts';
-
-// The Authorization header. It must say without ambiguity who asks: of two, a proxy may have checked the other one.
-
-/** Whether the header is there more than once, even if one is empty or both are equal. */
-export function isAuthorizedTwice(req: Pick<RequestHead, 'forEach'>): boolean {
-  let times = 0;
-  req.forEach((name) => {
-    if (name === 'authorization') times += 1;
-  });
-  return times > 1;
-}
-
-export const AUTHORIZED_TWICE: Fault = {
-  kind: 'invalid_argument',
-  field: 'Authorization',
-  problem: 'must not be sent more than once',
-};
 
 // Which pages may make a browser act for its user, with its cookie or by opening a stream.
 
@@ -60,14 +42,6 @@ export function refuseForeignHost(asked: string | undefined, own: OwnHosts): Res
 
 /** Whose pages may act here: of which origins, and under which names of this gateway. */
 export type Own = { readonly origins: readonly string[]; readonly hosts: OwnHosts };
-
-/** A fault when a page of another site sent the request, also under a name of its own. */
-export const refuseForeign = (
-  origin: string | undefined,
-  host: string | undefined,
-  own: Own,
-): Result<never, Fault> | undefined =>
-  refuseForeignHost(host, own.hosts) ?? refuseForeignOrigin(origin, host, own.origins);
 
 const NO_PAGE = { host: '', protocol: '' };
 

@@ -1,28 +1,9 @@
 import type { Fault } from '../../core/fault.ts';
 import type { Header } from '../shared/http-answer.ts';
 import type { DoorState } from './door-state.ts';
-import type { Answer, AnswerListener, RequestHead } from './engine.ts';
+import type { Answer, AnswerListener } from './engine.ts';
 import { problemOf } from './reply.ts';
 import type { BodyResult, HttpResponse } from './route.ts';
-
-// A request must say without ambiguity where its body ends: a proxy that reads it differently could mix up its callers'
-// requests.
-
-/** The only transfer coding that is understood. The native engine treats any other as if there were no body. */
-export const isChunked = (transferEncoding: string): boolean => /^chunked$/i.test(transferEncoding);
-
-/** False for lengths that contradict each other, and for transfer codings that are not understood (RFC 9112, 6.3). */
-export function isSoundlyFramed(req: Pick<RequestHead, 'forEach'>): boolean {
-  let length: string | undefined;
-  let isSound = true;
-  req.forEach((name, value) => {
-    if (name === 'transfer-encoding') isSound &&= isChunked(value);
-    if (name !== 'content-length') return;
-    isSound &&= length === undefined || length === value;
-    length = value;
-  });
-  return isSound;
-}
 
 /** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
 export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };

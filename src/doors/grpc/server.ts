@@ -173,9 +173,7 @@ export class GrpcServer {
     const peer = session?.address ?? '';
     const forwarded = headers['x-forwarded-for'] as string | undefined;
     const address =
-      forwarded === undefined || this.#addressOf === undefined
-        ? peer
-        : this.#addressOf(peer, { forEach: (take) => take('x-forwarded-for', forwarded) });
+      forwarded === undefined || this.#addressOf === undefined ? peer : this.#addressOf(peer, [forwarded]);
     new Call({ stream, head, method, bounds: this.#bounds, address, onDefect: this.#onDefect }, headers);
   }
 

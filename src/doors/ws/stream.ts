@@ -12,11 +12,12 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import { refuseRepeated, refuseUnknown } from '../api/body.ts';
 import { overLimitOfStranger } from '../api/server.ts';
 import { STREAM_QUERY } from '../api/stream.ts';
-import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, type Own, refuseForeign } from '../engine/access.ts';
-import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
+import { corsHeaders, type Own } from '../engine/access.ts';
+import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import type { Engine, HandshakeAnswer, RequestHead } from '../engine/engine.ts';
 import { Exchange } from '../engine/exchange.ts';
+import { GuardedHead } from '../engine/guarded-head.ts';
 import { problemOf } from '../engine/reply.ts';
 import { bearerOf } from '../rpc/bearer.ts';
 import type { ReaderInterest } from './channel.ts';
@@ -120,8 +121,6 @@ const REVOCATION_KEPT_MS = 60_000;
 type Head = {
   readonly query: URLSearchParams;
   readonly bearer: string | undefined;
-  readonly origin: string | undefined;
-  readonly host: string | undefined;
   readonly remoteAddress: string;
 };
 
@@ -206,13 +205,16 @@ export class Stream {
   }
 
   #begin(exchange: Exchange, answer: HandshakeAnswer<Data>, request: RequestHead): void {
-    const head = readHead(request, exchange, this.#options.addressOf);
+    const { addressOf, own } = this.#options;
+    const head = new GuardedHead(request, exchange, addressOf);
+    if (!head.read(request)) return;
     const refuse = (fault: Fault): void =>
       exchange.send(problemOf(fault), {
-        headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.own.origins, head.origin)],
+        headers: [['Cache-Control', 'no-store'], ...corsHeaders(own.origins, head.origin)],
       });
-    if (isAuthorizedTwice(request)) return refuse(AUTHORIZED_TWICE);
-    this.#admit(head)
+    const refusal = head.refusal(own, { origins: true, hosts: true });
+    if (refusal !== undefined) return refuse(refusal);
+    this.#admit(headOf(head))
       .then((reader) => {
         if (!reader.ok) return refuse(reader.fault);
         if (exchange.isOver) return this.#fanOut.leave(reader.value);
@@ -232,8 +234,6 @@ export class Stream {
   }
 
   async #admit(head: Head): Promise<Result<Reader, Fault>> {
-    const foreign = refuseForeign(head.origin, head.host, this.#options.own);
-    if (foreign !== undefined) return foreign;
     const sinceMs = performance.now();
     const known = await this.#identify(head);
     if (!known.ok) return (await overLimitOfStranger(this.#options.link, head.remoteAddress)) ?? known;
@@ -268,15 +268,11 @@ export class Stream {
   }
 }
 
-function readHead(request: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined): Head {
-  return {
-    query: new URLSearchParams(request.query),
-    bearer: bearerOf(request.header('authorization')),
-    origin: request.header('origin') || undefined,
-    host: request.header('host') || undefined,
-    remoteAddress: remoteAddressOf(request, exchange, addressOf),
-  };
-}
+const headOf = ({ address, authorization, query }: GuardedHead): Head => ({
+  query: new URLSearchParams(query),
+  bearer: bearerOf(authorization),
+  remoteAddress: address,
+});
 
 const REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential was revoked' };
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };

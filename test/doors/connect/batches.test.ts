@@ -3,7 +3,19 @@ import { fail } from '../../../src/core/base/result.ts';
 import type { ConnectReply } from '../../../src/doors/connect/connect.ts';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import { until, WRITE_KEY } from '../../support/fake-ports.ts';
-import { BATCH, bodyOf, CHECK, call, gateway, largeBatch, methods, request, withMethods } from './harness.ts';
+import {
+  BATCH,
+  bodyOf,
+  CHECK,
+  call,
+  gateway,
+  headOf,
+  largeBatch,
+  methods,
+  partsOf,
+  request,
+  withMethods,
+} from './harness.ts';
 
 withMethods();
 
@@ -46,19 +58,10 @@ describe('batches', () => {
       requests: Array.from({ length: 300 }, (_, index) => ({ ...item, spanId: `s${index}` })),
     });
     const reply = new Promise<ConnectReply>((resolve) => {
-      methods.get(BATCH)!.answer(
-        {
-          method: 'POST',
-          query: '',
-          header: (name) => (name === 'content-type' ? 'application/proto' : undefined),
-          body,
-          cancelled: false,
-        },
-        resolve,
-      );
+      methods.get(BATCH)!.answer(headOf({ 'content-type': 'application/proto' }), body, resolve);
     });
     body.fill(0);
-    const { status, content } = await reply;
+    const { status, content } = partsOf(await reply);
     expect(status).toBe(200);
     const answers = binaryCodec('BatchCheckActionsResponse').decode(content as Buffer);
     expect(answers.ok && answers.value.responses.map(({ opId }) => opId)).toEqual(
@@ -105,18 +108,8 @@ describe('batches', () => {
   test('a large batch stops when its client has gone, and finished checks stand', async () => {
     const send = (client: { readonly cancelled: boolean }) =>
       new Promise<ConnectReply>((resolve) => {
-        methods.get(BATCH)!.answer(
-          {
-            method: 'POST',
-            query: '',
-            header: (name) => (name === 'content-type' ? 'application/json' : undefined),
-            body: Buffer.from(largeBatch('acme')),
-            get cancelled() {
-              return client.cancelled;
-            },
-          },
-          resolve,
-        );
+        const head = headOf({ 'content-type': 'application/json' }, { client });
+        methods.get(BATCH)!.answer(head, Buffer.from(largeBatch('acme')), resolve);
       });
     await send({ cancelled: true });
     expect(gateway.asked).toEqual([]);

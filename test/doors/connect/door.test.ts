@@ -36,11 +36,11 @@ async function serve(
 describe('connect door', () => {
   test.each(ENGINES)('over %s a client that sends and does not read is cut off', async (_, create) => {
     let answered = 0;
-    const gateway = await serve(create(), (_request, reply) => {
+    const gateway = await serve(create(), (_head, _body, reply) => {
       setImmediate(() => {
         // as from another thread
         answered += 1;
-        reply({ status: 200, contentType: 'application/json', content: 'x'.repeat(ANSWER_BYTES), headers: [] });
+        reply({ status: 200, text: { type: 'application/json', content: 'x'.repeat(ANSWER_BYTES) } });
       });
     });
     const request = `${head(`POST ${PATH} HTTP/1.1`, { 'Content-Type': 'application/json', 'Content-Length': '2' })}{}`;
@@ -55,8 +55,8 @@ describe('connect door', () => {
       const door = new DoorState(Infinity);
       const gateway = await serve(
         create(),
-        (_request, reply) =>
-          void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })),
+        (_head, _body, reply) =>
+          void setImmediate(() => reply({ status: 200, text: { type: 'application/json', content: '{}' } })),
         door,
       );
       door.isDraining = true;
@@ -101,4 +101,28 @@ describe('connect door', () => {
       expect(defects).toEqual([new Error('secret detail')]);
     },
   );
+
+  test.each(ENGINES)('over %s an answer names the gateways that do not act by it yet', async (_, create) => {
+    const gateway = await serve(create(), (_head, _body, reply) =>
+      reply({
+        status: 200,
+        text: { type: 'application/json', content: '{}' },
+        headers: [['svc-unconfirmed', 'gateway-2']],
+      }),
+    );
+    const answer = await fetch(gateway.url + PATH, { method: 'POST', body: '{}' });
+    expect({ status: answer.status, unconfirmed: answer.headers.get('svc-unconfirmed') }).toEqual({
+      status: 200,
+      unconfirmed: 'gateway-2',
+    });
+  });
+
+  test.each(ENGINES)('over %s a body beyond the limit of its method is refused', async (_, create) => {
+    const gateway = await serve(create(), () => expect.unreachable());
+    const answer = await fetch(gateway.url + PATH, { method: 'POST', body: 'x'.repeat(1_001) });
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 413,
+      body: { code: 'resource_exhausted' },
+    });
+  });
 });

@@ -28,7 +28,7 @@ describe('rpc code', () => {
   ])('%o is gRPC status %i, Connect code %s and HTTP status %i', (fault, status, code, httpStatus) => {
     expect(grpcError(fault)).toMatchObject({ code: status, details: explain(fault) });
     const reply = connectError(fault);
-    expect({ status: reply.status, content: JSON.parse(reply.content.toString()) }).toEqual({
+    expect({ status: reply.status, content: JSON.parse(reply.text.content.toString()) }).toEqual({
       status: httpStatus,
       content: { code, message: explain(fault) },
     });
