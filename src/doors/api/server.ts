@@ -257,9 +257,11 @@ export const overLimitOfStranger = (link: Link, address: string): ReturnType<typ
 class RouteHead extends GuardedHead {
   readonly headers = new Map<string, string>();
 
-  protected override take(name: string, value: string): void {
-    this.headers.set(name, value);
-    super.take(name, value);
+  override read(request: RequestHead): boolean {
+    request.forEach((name, value) => {
+      this.headers.set(name, value);
+    });
+    return super.read(request);
   }
 }
 

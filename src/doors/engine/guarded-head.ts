@@ -26,6 +26,9 @@ export class GuardedHead implements Caller {
   /** What follows the question mark. */
   readonly query: string;
   origin: string | undefined = undefined;
+  // Undefined when not sent, or empty.
+  contentType: string | undefined = undefined;
+  contentEncoding: string | undefined = undefined;
   #authorization: string | undefined = undefined;
   #host: string | undefined = undefined;
   #expectation: string | undefined = undefined;
@@ -47,7 +50,7 @@ export class GuardedHead implements Caller {
 
   /** To be called before the handler of the request returns. False: it is cut off without an answer. */
   read(request: RequestHead): boolean {
-    request.forEach((name, value) => this.take(name, value));
+    request.forEach((name, value) => this.#take(name, value));
     if (!this.#isSoundlyFramed || !this.#exchange.asksForBody(this.#expectation)) {
       this.#exchange.close();
       return false;
@@ -81,8 +84,17 @@ export class GuardedHead implements Caller {
     return this.#addressOf(peer, this.#forwarded ?? NOT_FORWARDED);
   }
 
-  protected take(name: string, value: string): void {
+  /** Gets each header that is not read here. */
+  protected takeOther(_name: string, _value: string): void {}
+
+  #take(name: string, value: string): void {
     switch (name) {
+      case 'content-type':
+        this.contentType = value || undefined;
+        return;
+      case 'content-encoding':
+        this.contentEncoding = value || undefined;
+        return;
       case 'authorization':
         this.#isAuthorizedTwice ||= this.#authorization !== undefined;
         this.#authorization = value;
@@ -111,7 +123,7 @@ export class GuardedHead implements Caller {
         (this.#forwarded ??= []).push(value);
         return;
       default:
-        return;
+        this.takeOther(name, value);
     }
   }
 }
