@@ -13,6 +13,7 @@ function read(sent: Sent, asksForBody = true) {
   let isCut = false;
   const exchange = {
     asksForBody: () => asksForBody,
+    noteChunks: () => undefined,
     remoteAddress: () => '10.0.0.1',
     close: () => {
       isCut = true;
