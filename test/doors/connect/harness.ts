@@ -48,6 +48,7 @@ export function headOf(
       return client.cancelled;
     },
     asksForBody: () => true,
+    noteChunks: () => undefined,
     remoteAddress: () => '',
   } as unknown as Exchange;
   const head = new ConnectHead(request, exchange, undefined);
