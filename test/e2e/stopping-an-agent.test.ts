@@ -7,15 +7,6 @@ import { connectAgent } from '../support/agent.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
 const WORK = 'name: work\nscope: global\nrules:\n  - { id: tools, actions: ["tool.call"], effect: allow }\n';
-const INCIDENT = `name: incident
-scope: global
-rules:
-  - id: frozen
-    actions: ["*"]
-    when: agent.org_id == "acme" && agent.agent_id in ["crawler", "crawler-part"]
-    effect: deny
-    reason: frozen by security
-`;
 const CRAWLER = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 const TOKEN = 'the-token-of-crawler-0123456789-0123456789';
 
@@ -39,41 +30,40 @@ describe('stopping an agent', () => {
     const [told, missed] = [(await agent.check('told')).opId, (await agent.check('missed')).opId];
     const stateOf = async (opId: string) => (await gateway.call('GET', `/api/v1/ops/${opId}`)).body;
 
-    // Nothing new begins, and what runs is left alone.
-    writeFileSync(join(policies, 'incident.yaml'), INCIDENT);
-    expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
-    expect(await agent.check('late')).toMatchObject({
-      decision: 'deny',
-      ruleId: 'frozen',
-      cause: 'rule',
-      opState: 'terminated',
+    // Nothing new begins, and what runs hears its end, and obeys.
+    const halted = await gateway.call('POST', '/api/v1/halts', {
+      scope: 'lineage:acme/search/crawler',
+      reason: 'frozen',
     });
-    expect(await agent.check('told')).toMatchObject({
-      decision: 'deny',
-      ruleId: 'frozen',
-      cause: 'rule',
-      opState: 'running',
-    });
-
-    // What runs hears its end, and obeys.
-    await gateway.call('POST', `/api/v1/ops/${told}/terminate`);
-    const [signal] = await feed.received(1);
-    expect(signal).toMatchObject({ opId: told, signal: 'terminate' });
-    await agent.acknowledge(told, signal!.sequence);
+    expect(halted.status).toBe(201);
+    const signals = await feed.received(2);
+    expect(signals.map(({ opId, signal }) => [opId, signal]).sort()).toEqual(
+      [told, missed].map((opId) => [opId, 'terminate']).sort(),
+    );
+    expect(await agent.check('late')).toMatchObject({ decision: 'deny', cause: 'halt' });
+    await agent.acknowledge(told, signals.find(({ opId }) => opId === told)!.sequence);
     expect(await stateOf(told)).toMatchObject({ state: 'terminated', acknowledged_at: expect.any(String) });
+    expect(await stateOf(missed)).toMatchObject({ state: 'terminated', acknowledged_at: null });
 
     // Its key brings it back no more. That alone leaves its own token good.
     expect((await gateway.call('POST', `/api/v1/iam/api-keys/${keyId}/revoke`)).status).toBe(204);
     expect((await register()).status).toBe(401);
-    expect(await agent.check('still')).toMatchObject({ decision: 'deny', ruleId: 'frozen' });
+    expect(await agent.check('still')).toMatchObject({ decision: 'deny', cause: 'halt' });
     expect((await gateway.call('DELETE', '/api/v1/agents/acme/search/crawler')).status).toBe(204);
     expect(await feed.ended).toBe('UNAUTHENTICATED');
     expect(await agent.check('gone')).toMatchObject({ decision: 'deny', ruleId: '', opState: 'unspecified' });
 
-    // What was forgotten runs on, and is ended without the agent being told.
-    expect(await stateOf(missed)).toMatchObject({ state: 'running' });
-    expect((await gateway.call('POST', `/api/v1/ops/${missed}/terminate`)).status).toBe(200);
-    expect(await stateOf(missed)).toMatchObject({ state: 'terminated', acknowledged_at: null });
-    expect(feed.signals).toHaveLength(1);
+    // A new token under the same name is stopped as well, until the halt is released.
+    const again = await gateway.call('POST', '/api/v1/agents', { agent: CRAWLER });
+    const anew = connectAgent(
+      gateway.grpc,
+      { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+      again.body.credential_token,
+    );
+    onTestFinished(() => anew.close());
+    expect(await anew.check('too early')).toMatchObject({ decision: 'deny', cause: 'halt' });
+    const release = { reason: 'new key, new token' };
+    expect((await gateway.call('POST', `/api/v1/halts/${halted.body.halt.id}/release`, release)).status).toBe(200);
+    expect(await anew.check('mended')).toMatchObject({ decision: 'allow' });
   });
 });
