@@ -7,7 +7,7 @@ import { enforceOnArguments } from '../../core/obligations.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { recordRefusal } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { AGENT_HEADER, knownBearer, speakerFor } from '../rpc/speaker.ts';
+import { AGENT_HEADER, knownBearer, speakerFor, vouchedAgain } from '../rpc/speaker.ts';
 import { type Asking, type Decided, GovernedCalls, type Refuse } from './governed-call.ts';
 import type { Holds } from './holds.ts';
 import type { Answer, Fields, HookEvent, HookTool, Read, ToolEvent } from './tool.ts';
@@ -56,7 +56,8 @@ export class HookDoor {
       return refused.ok ? ok(tool.answer(told, refused.value)) : refused;
     }
     const deadlineMs = performance.now() + waitMsOf(headers.get(TIMEOUT_HEADER), tool);
-    const asking: Asking = { speaker: speaker.value, caller, deadlineMs, refuse };
+    const vouch = () => vouchedAgain(this.#ports, bearer.value, speaker.value, caller);
+    const asking: Asking = { speaker: speaker.value, vouch, caller, deadlineMs, refuse };
     // Not awaited here: what has been read of the body goes with this call, and the answer may be held for long.
     return this.#answer(tool, asking, keptOf(told), claim);
   }

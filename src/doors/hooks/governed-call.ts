@@ -1,20 +1,16 @@
-/** One subject of a tool call, asked for and completed as any agent would do it: by CheckAction and CompleteOp. */
+/** One subject of a tool call, asked for and completed as any agent would do it. */
 import type { OpId } from '../../core/base/ids.ts';
-import { assert, ok, type Result } from '../../core/base/result.ts';
+import { ok, type Result } from '../../core/base/result.ts';
+import type { CheckAnswer } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Obligation } from '../../core/obligations.ts';
-import type {
-  CheckActionRequest,
-  CheckActionResponse,
-  CompleteOpRequest,
-  CompleteOpResponse,
-  WaitApprovalRequest,
-  WaitApprovalResponse,
-} from '../proto/messages.ts';
-import type { Caller, Handle } from '../rpc/handle.ts';
-import { unaryMethods } from '../rpc/methods.ts';
+import type { OpView } from '../../core/views.ts';
+import { waitWhileThere } from '../rpc/departure.ts';
+import type { Caller } from '../rpc/handle.ts';
+import { waitMsOf } from '../rpc/methods.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import type { Speaker } from '../rpc/speaker.ts';
+import { doorCheckOf } from '../rpc/requests.ts';
+import type { Vouch, Vouched } from '../rpc/speaker.ts';
 import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
 import type { Holds } from './holds.ts';
 import type { Subject, ToolCall } from './tool.ts';
@@ -33,7 +29,9 @@ export type Refuse = (
 
 /** Who asks, and how long the agent waits. */
 export type Asking = {
-  readonly speaker: Speaker;
+  readonly speaker: Vouched;
+  /** What vouches for it now: a key may end while an answer is held. */
+  readonly vouch: Vouch;
   readonly caller: Caller;
   /** By `performance.now()`: the answer must have left by then. */
   readonly deadlineMs: number;
@@ -51,23 +49,10 @@ const PAUSED = 'an operator has paused the operation; wait until it is resumed';
 export class GovernedCalls {
   readonly #ports: WirePorts;
   readonly #holds: Holds;
-  readonly #check: Handle<CheckActionRequest, CheckActionResponse>;
-  readonly #complete: Handle<CompleteOpRequest, CompleteOpResponse>;
-  /** Undefined while the gateway has no approvals. */
-  readonly #waitApproval: Handle<WaitApprovalRequest, WaitApprovalResponse> | undefined;
 
   constructor(ports: WirePorts, holds: Holds) {
     this.#ports = ports;
     this.#holds = holds;
-    const methods = unaryMethods(ports);
-    const handleOf = <Q, R>(method: string) =>
-      methods.find(({ name }) => name === method)?.handle as Handle<Q, R> | undefined;
-    const check = handleOf<CheckActionRequest, CheckActionResponse>('CheckAction');
-    const complete = handleOf<CompleteOpRequest, CompleteOpResponse>('CompleteOp');
-    assert(check !== undefined && complete !== undefined, 'the table of methods has those of checks and completions');
-    this.#check = check;
-    this.#complete = complete;
-    this.#waitApproval = handleOf('WaitApproval');
   }
 
   /** Decides one subject. `supported`: the types of obligations that the answer can meet. */
@@ -84,8 +69,7 @@ export class GovernedCalls {
       const checked = await this.#checkOnce(asking, { call, spanId, subject, supported });
       if (!checked.ok) return checked;
       const answer = checked.value;
-      if (answer.decision === 'allow')
-        return ok({ kind: 'allow', spanId, obligations: answer.obligations.map(withProperties) });
+      if (answer.decision === 'allow') return ok({ kind: 'allow', spanId, obligations: answer.obligations ?? [] });
       // The operation of an equal call before this one.
       if (call.isNumbered && number < MAX_NUMBER && isEnded(answer)) continue;
       return ok(denialOf(answer));
@@ -110,32 +94,22 @@ export class GovernedCalls {
   }
 
   /** One check, repeated after a pause or an approval. Anything but an allow is a denial by then. */
-  async #checkOnce(
-    asking: Asking,
-    { call, spanId, subject, supported }: CheckOf,
-  ): Promise<Result<CheckActionResponse, Fault>> {
-    const { speaker, caller, deadlineMs } = asking;
-    const { agent, credentialToken, authorization } = speaker;
-    const request: CheckActionRequest = {
-      agent,
-      credentialToken,
-      traceId: call.traceId,
-      spanId,
-      ...subject,
-      estimatedCostUsd: 0,
-      caller: undefined,
-      dryRun: false,
-      correlationId: '',
-      supportedObligations: supported,
-      opHome: '',
+  async #checkOnce(asking: Asking, { call, spanId, subject, supported }: CheckOf): Promise<Result<CheckAnswer, Fault>> {
+    const { vouch, caller, deadlineMs } = asking;
+    const { traceId } = call;
+    const check = async (): Promise<Result<CheckAnswer, Fault>> => {
+      const speaker = await vouch();
+      if (!speaker.ok) return speaker;
+      const act = { traceId, spanId, ...subject, dryRun: false, supportedObligations: supported };
+      const command = doorCheckOf(speaker.value, act);
+      return command.ok ? (await this.#ports.link.ask(command.value, caller)).reply : command;
     };
-    const check = () => this.#check(request, authorization, caller);
     let answer = await check();
     if (!answer.ok || (!isPaused(answer.value) && answer.value.decision !== 'pending')) return answer;
     const bytes = bytesOf(call, subject);
     if (isPaused(answer.value)) {
-      const opId = answer.value.opId as OpId;
-      answer = await this.#holds.with(this.#ports, { speaker, opId, caller, bytes }, async (next) => {
+      const opId = `${traceId}:${spanId}` as OpId;
+      answer = await this.#holds.with(this.#ports, { ...asking, opId, bytes }, async (next) => {
         for (;;) {
           const again = await check();
           if (!again.ok || !isPaused(again.value) || (await next(deadlineMs)) === 'over') return again;
@@ -148,14 +122,13 @@ export class GovernedCalls {
   }
 
   /** Waits for the decision. False when the time is over, or nobody waits or can wait for it. */
-  async #isDecided({ approvalId }: CheckActionResponse, asking: Asking, bytes: number): Promise<boolean> {
-    const { speaker, caller, deadlineMs } = asking;
+  async #isDecided({ approvalId }: CheckAnswer, asking: Asking, bytes: number): Promise<boolean> {
+    const { speaker, vouch, caller, deadlineMs } = asking;
     let isOver = false;
     const leave = this.#holds.take({ speaker, bytes }, () => {
       isOver = true;
     });
     if (leave === undefined) return false;
-    const { agent, credentialToken, authorization } = speaker;
     const waiting = (timeoutMs: number): Caller => ({
       address: caller.address,
       get cancelled() {
@@ -166,8 +139,12 @@ export class GovernedCalls {
     try {
       for (let leftMs = msUntil(deadlineMs); leftMs > LEAST_WAIT_MS; leftMs = msUntil(deadlineMs)) {
         const waiter = waiting(leftMs);
-        const answer = await this.#waitApproval?.({ agent, credentialToken, approvalId }, authorization, waiter);
-        if (answer === undefined || !answer.ok || waiter.cancelled) return false;
+        const vouched = await vouch();
+        if (!vouched.ok || approvalId === undefined) return false;
+        const { principal } = vouched.value;
+        const wait = { reader: vouched.value, principal, id: approvalId, waitMs: waitMsOf(waiter) };
+        const answer = await waitWhileThere(this.#ports.link, waiter, wait);
+        if (!answer.ok || waiter.cancelled) return false;
         if (answer.value.state !== 'pending') return true;
       }
       return false;
@@ -176,24 +153,21 @@ export class GovernedCalls {
     }
   }
 
-  async #completeOnce({ speaker, caller, deadlineMs }: Asking, opId: OpId, hasFailed: boolean) {
-    const { agent, credentialToken, authorization } = speaker;
-    const request: CompleteOpRequest = {
-      agent,
-      credentialToken,
-      opId,
-      costUsd: undefined,
-      outcome: hasFailed ? 'failure' : 'success',
-      error: hasFailed ? 'the tool failed' : '',
-      opHome: '',
+  async #completeOnce(asking: Asking, opId: OpId, hasFailed: boolean): Promise<Result<OpView, Fault>> {
+    const end = hasFailed
+      ? ({ outcome: 'failure', error: 'the tool failed' } as const)
+      : ({ outcome: 'success', error: undefined } as const);
+    const complete = async (): Promise<Result<OpView, Fault>> => {
+      const speaker = await asking.vouch();
+      if (!speaker.ok) return speaker;
+      return (await this.#ports.link.ask({ type: 'complete-op', ...speaker.value, opId, ...end })).reply;
     };
-    const complete = () => this.#complete(request, authorization, caller);
     const first = await complete();
     if (!isHeld(first)) return first;
-    return this.#holds.with(this.#ports, { speaker, opId, caller, bytes: 0 }, async (next) => {
+    return this.#holds.with(this.#ports, { ...asking, opId, bytes: 0 }, async (next) => {
       for (;;) {
         const again = await complete();
-        if (!isHeld(again) || (await next(deadlineMs)) === 'over') return again;
+        if (!isHeld(again) || (await next(asking.deadlineMs)) === 'over') return again;
       }
     });
   }
@@ -218,22 +192,16 @@ const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(valu
 
 const msUntil = (deadlineMs: number): number => deadlineMs - performance.now();
 
-const isPaused = ({ decision, opState }: CheckActionResponse): boolean => decision === 'deny' && opState === 'paused';
+const isPaused = ({ decision, opState }: CheckAnswer): boolean => decision === 'deny' && opState === 'paused';
 
 const isHeld = (completed: Result<unknown, Fault>): boolean =>
   !completed.ok && completed.fault.kind === 'invalid_transition' && completed.fault.from === 'paused';
 
 /** A policy's denial terminates its own operation at once: only the cause tells that from one that ended before. */
-const isEnded = ({ decision, cause, opState }: CheckActionResponse): boolean =>
+const isEnded = ({ decision, cause, opState }: CheckAnswer): boolean =>
   decision === 'deny' && (opState === 'completing' || (cause === 'operation_state' && opState === 'terminated'));
 
-const withProperties = ({ id, type, properties }: CheckActionResponse['obligations'][number]): Obligation => ({
-  id,
-  type,
-  properties: properties ?? {},
-});
-
-function denialOf({ decision, reason, cause, opState, approvalId }: CheckActionResponse): Decided {
+function denialOf({ decision, reason, cause, opState, approvalId }: CheckAnswer): Decided {
   if (decision === 'pending')
     return { kind: 'deny', reason: `approval ${approvalId} is not decided yet; try again once it is. ${reason}` };
   const isStopped = cause === 'halt' || (cause === 'operation_state' && opState === 'terminated');

@@ -1,13 +1,11 @@
 /** Answers that are held back while an operation is paused, or people decide. */
 import { agentKeyOf, type OpId } from '../../core/base/ids.ts';
 import { CallerQuota } from '../../limits/fair-queue.ts';
-import { voucherPrincipal } from '../rpc/bearer.ts';
 import type { ControlSwitch } from '../rpc/control-switch.ts';
 import { whenGone } from '../rpc/departure.ts';
 import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { controlOf } from '../rpc/requests.ts';
-import type { Speaker } from '../rpc/speaker.ts';
+import type { Vouch, Vouched } from '../rpc/speaker.ts';
 
 /** Of one thread, half of it of one org. Beyond it, a call that would be held is denied at once. */
 const MOST = { calls: 1_000, bytes: 16 * 1024 * 1024 };
@@ -16,7 +14,8 @@ const MOST = { calls: 1_000, bytes: 16 * 1024 * 1024 };
 export type EndOfHold = 'signal' | 'over';
 
 type Held = {
-  readonly speaker: Speaker;
+  readonly speaker: Vouched;
+  readonly vouch: Vouch;
   readonly opId: OpId;
   readonly caller: Caller;
   /** What has to be kept of the request, about. */
@@ -90,15 +89,13 @@ export class Holds {
     };
   }
 
-  async #listen<T>(ports: WirePorts, { speaker, opId, caller }: Held, bell: Bell, use: Use<T>): Promise<T> {
-    const request = { agent: speaker.agent, credentialToken: speaker.credentialToken, resumeAfter: undefined };
-    const principal = await voucherPrincipal(ports, speaker.credentialToken, speaker.authorization);
-    const command = principal.ok ? controlOf(request, principal.value) : principal;
-    if (!command.ok || !principal.ok) return use(OVER);
+  async #listen<T>(ports: WirePorts, { vouch, opId, caller }: Held, bell: Bell, use: Use<T>): Promise<T> {
+    const speaker = await vouch();
+    if (!speaker.ok) return use(OVER);
     const end = (): void => bell.ring('over');
     const stream = this.#control.open({
-      agent: agentKeyOf(command.value.agent),
-      subject: principal.value?.subject,
+      agent: agentKeyOf(speaker.value.agent),
+      subject: speaker.value.principal?.subject,
       signal: (message) => {
         if (message.opId === opId) bell.ring('signal');
       },
@@ -106,7 +103,7 @@ export class Holds {
     });
     const unwatch = whenGone(caller, end);
     try {
-      const { reply } = await ports.link.ask({ ...command.value, stream });
+      const { reply } = await ports.link.ask({ type: 'open-control', ...speaker.value, stream });
       return await use(reply.ok ? (deadlineMs) => bell.next(deadlineMs) : OVER);
     } finally {
       unwatch();

@@ -4,14 +4,16 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseAgentKey } from '../../core/base/ids.ts';
+import { type OpId, parseAgentKey } from '../../core/base/ids.ts';
 import { assert, ok, type Result } from '../../core/base/result.ts';
+import type { CheckAnswer } from '../../core/commands.ts';
+import type { DecisionCause } from '../../core/decision-cause.ts';
 import { explain, type Fault } from '../../core/fault.ts';
-import type { CheckActionResponse, JsonObject } from '../proto/messages.ts';
+import type { Obligation } from '../../core/obligations.ts';
+import type { JsonObject } from '../proto/messages.ts';
 import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
-import { digestOfPresented } from './credential-digests.ts';
-import { checkHandler, complete } from './methods.ts';
 import type { WirePorts } from './ports.ts';
+import { doorCheckOf } from './requests.ts';
 import { type KnownBearer, speakerFor } from './speaker.ts';
 
 export type Question = {
@@ -26,13 +28,13 @@ export type Question = {
 export type Verdict = {
   readonly decision: 'allow' | 'deny' | 'pending';
   readonly reason: string;
-  readonly cause: Exclude<CheckActionResponse['cause'], 'unspecified'> | undefined;
+  readonly cause: DecisionCause | undefined;
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
   readonly auditId: number | undefined;
   readonly opId: string | undefined;
   readonly approvalId: string | undefined;
-  readonly obligations: CheckActionResponse['obligations'];
+  readonly obligations: readonly Obligation[];
 };
 
 /**
@@ -52,28 +54,20 @@ export async function judge(
   // Never cut: what a rule forbids could stand behind the cut.
   if (isLongerThan(resource, MAX_RESOURCE_BYTES))
     return denied(ports, bearer, { ...refused, reason: TOO_LONG }, 'no_rule');
-  const { agent, credentialToken, authorization } = speaker.value;
-  const answer = await checkHandler(ports)(
-    {
-      agent,
-      credentialToken,
-      ...(op ?? { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') }),
-      action,
-      resource,
-      attributes,
-      estimatedCostUsd: 0,
-      caller: undefined,
-      dryRun: op === undefined,
-      correlationId: '',
-      supportedObligations,
-      opHome: '',
-    },
-    authorization,
-  );
-  if (answer.ok) return ok(verdictOf(answer.value, op !== undefined));
-  if (answer.fault.kind !== 'invalid_argument') return answer;
-  const recorded = await recordRefusal(ports, bearer, { ...refused, reason: explain(answer.fault) });
-  return recorded.ok ? answer : recorded;
+  const command = doorCheckOf(speaker.value, {
+    ...(op ?? { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') }),
+    action,
+    resource,
+    attributes,
+    dryRun: op === undefined,
+    supportedObligations,
+  });
+  if (!command.ok) {
+    const recorded = await recordRefusal(ports, bearer, { ...refused, reason: explain(command.fault) });
+    return recorded.ok ? command : recorded;
+  }
+  const { reply, auditId } = await ports.link.ask(command.value);
+  return reply.ok ? ok(verdictOf(reply.value, op && command.value.opId, auditId)) : reply;
 }
 
 /** How long to wait before the end of an operation is reported once more to a gateway that is overloaded. */
@@ -95,18 +89,9 @@ export async function judgePassage(
   if (!verdict.ok || verdict.value.decision !== 'allow') return verdict;
   const speaker = speakerFor(bearer, claimed);
   assert(speaker.ok, 'what was allowed has a speaker');
-  const { agent, credentialToken, authorization } = speaker.value;
-  const opId = `${op.traceId}:${op.spanId}`;
-  const completion = {
-    agent,
-    credentialToken,
-    opId,
-    costUsd: undefined,
-    outcome: 'success',
-    error: '',
-    opHome: '',
-  } as const;
-  const end = () => complete(ports)(completion, authorization, { cancelled: false });
+  const opId = `${op.traceId}:${op.spanId}` as OpId;
+  const completion = { type: 'complete-op', ...speaker.value, opId, outcome: 'success', error: undefined } as const;
+  const end = async () => (await ports.link.ask(completion)).reply;
   let completed = await end();
   // Nobody else would ever end it: it would take its place, and what it has reserved, until an operator does.
   for (const pauseMs of END_AGAIN_AFTER_MS) {
@@ -120,17 +105,17 @@ export async function judgePassage(
 
 const TOO_LONG = `the resource is longer than ${MAX_RESOURCE_BYTES} bytes`;
 
-function verdictOf(response: CheckActionResponse, isOperation: boolean): Verdict {
-  const { decision, reason, cause, policy, ruleId, auditId, opId, approvalId, obligations } = response;
+function verdictOf(answer: CheckAnswer, opId: OpId | undefined, auditId: number | undefined): Verdict {
+  const { decision, reason, cause, policy, ruleId, approvalId, obligations = [] } = answer;
   return {
-    decision: decision === 'unspecified' ? 'deny' : decision,
+    decision,
     reason,
-    cause: cause === 'unspecified' ? (decision === 'pending' ? 'approval' : undefined) : cause,
-    policy: policy || undefined,
-    ruleId: ruleId || undefined,
-    auditId: auditId || undefined,
-    opId: isOperation ? opId : undefined,
-    approvalId: approvalId || undefined,
+    cause: cause ?? (decision === 'pending' ? 'approval' : undefined),
+    policy,
+    ruleId,
+    auditId,
+    opId,
+    approvalId,
     obligations,
   };
 }
@@ -167,13 +152,13 @@ async function denied(
 /** Puts on record what a known caller sent, and why it is refused. */
 export async function recordRefusal(
   { link }: WirePorts,
-  { owner, token, principal }: KnownBearer,
+  { owner, credential, principal }: KnownBearer,
   { claimed, ...refused }: Refused,
 ): Promise<Result<{ readonly reason: string; readonly auditId: number | undefined }, Fault>> {
   const { reply, auditId } = await link.ask({
     type: 'refuse-action',
     agent: (claimed === undefined ? undefined : parseAgentKey(claimed)) ?? owner,
-    credential: owner === undefined ? undefined : digestOfPresented(token),
+    credential,
     principal,
     ...refused,
   });
@@ -190,6 +175,6 @@ export const verdictJson = (verdict: Verdict): JsonObject => ({
   op_id: verdict.opId ?? null,
   ...(verdict.approvalId !== undefined && { approval_id: verdict.approvalId }),
   ...(verdict.obligations.length > 0 && {
-    obligations: verdict.obligations.map(({ id, type, properties }) => ({ id, type, properties: properties ?? {} })),
+    obligations: verdict.obligations.map(({ id, type, properties }) => ({ id, type, properties })),
   }),
 });

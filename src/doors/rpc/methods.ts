@@ -140,7 +140,7 @@ const deregister =
   };
 
 /** The end of an operation, as its agent reports it. */
-export const complete =
+const complete =
   (ports: WirePorts): HandleOf<'CompleteOp'> =>
   async (request, authorization, caller) => {
     const principal = await voucherPrincipal(ports, request.credentialToken, authorization, caller);
@@ -186,8 +186,8 @@ const MAX_WAIT_BYTES = 16 * 1024;
 const MAX_WAIT_MS = 60_000;
 
 /** Somewhat less than the caller waits, so that the state so far still reaches it. */
-const waitMsOf = ({ timeoutMs = MAX_WAIT_MS }: Caller): number =>
-  Math.min(MAX_WAIT_MS, timeoutMs - Math.min(1_000, Math.max(50, timeoutMs / 5)));
+export const waitMsOf = ({ timeoutMs = MAX_WAIT_MS }: Caller): number =>
+  Math.max(0, Math.min(MAX_WAIT_MS, timeoutMs - Math.min(1_000, Math.max(50, timeoutMs / 5))));
 
 const waitApproval =
   (ports: WirePorts): HandleOf<'WaitApproval'> =>
@@ -197,8 +197,8 @@ const waitApproval =
     const asked = ownApprovalOf(request, principal.value);
     if (!asked.ok) return asked;
     const { id, ...reader } = asked.value;
-    const waitMs = Math.max(0, waitMsOf(caller));
-    const waited = await waitWhileThere(ports.link, caller, { reader, principal: reader.principal, id, waitMs });
+    const wait = { reader, principal: reader.principal, id, waitMs: waitMsOf(caller) };
+    const waited = await waitWhileThere(ports.link, caller, wait);
     if (!waited.ok) return waited;
     const { state, decisions, cancelReason, expiresAtMs } = waited.value;
     const reason = cancelReason ?? decisions.at(-1)?.reason ?? '';

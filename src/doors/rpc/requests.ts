@@ -20,7 +20,6 @@ import { ok, type Result } from '../../core/base/result.ts';
 import type { CheckAnswer, CheckCommand, CommandOf } from '../../core/commands.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
-import type { Voucher } from '../../core/views.ts';
 import { digestOf } from '../../credentials/secret-token.ts';
 import {
   type AckOpControlRequest,
@@ -51,6 +50,7 @@ import {
 } from '../shared/limits.ts';
 import { retryAfterSecs } from '../shared/rpc-code.ts';
 import { digestOfPresented } from './credential-digests.ts';
+import type { Vouched } from './speaker.ts';
 
 /** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (docs/spec.md, Identity). */
 export const isAgentCredential = (token: string): boolean => /^[\x21-\x7e]{32,1024}$/.test(token);
@@ -77,6 +77,44 @@ const MAX_HINT_BYTES = 64;
 const problemIn = (field: string, problem: string | undefined): Result<never, Fault> | undefined =>
   problem === undefined ? undefined : invalid(field, problem);
 
+/** What an agent wants to do, and as which operation. */
+export type Act = {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly action: string;
+  readonly resource: string;
+};
+
+const problemOfAct = ({ traceId, spanId, action, resource }: Act): Result<never, Fault> | undefined =>
+  (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE)) ??
+  (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE)) ??
+  problemIn('action', problemOfAction(action)) ??
+  problemIn('resource', problemOfResource(resource, action));
+
+/** An act as a door of another protocol has read it. */
+export type DoorAct = Act &
+  Pick<CheckCommand, 'attributes' | 'dryRun'> & { readonly supportedObligations: readonly string[] };
+
+/** The check of a door that has no message for it. */
+export function doorCheckOf(speaker: Vouched, act: DoorAct): Result<CheckCommand, Fault> {
+  const { traceId, spanId, action, resource, attributes, dryRun, supportedObligations } = act;
+  const problem = problemOfAct(act) ?? problemOfObligations(supportedObligations);
+  if (problem !== undefined) return problem;
+  return ok({
+    type: 'check',
+    ...speaker,
+    opId: `${traceId}:${spanId}` as OpId,
+    action,
+    resource,
+    attributes,
+    estimatedCostMicroUsd: 0,
+    caller: undefined,
+    dryRun,
+    supportedObligations: supportedObligations.length === 0 ? undefined : supportedObligations,
+    home: undefined,
+  });
+}
+
 /** `principal` is the bearer's, already known to hold the write scope. */
 export function checkCommandOf(
   request: CheckActionRequest,
@@ -86,10 +124,7 @@ export function checkCommandOf(
   const problem =
     problemOfIdentity(request.agent, 'agent') ??
     problemOfPresentedToken(request.credentialToken) ??
-    (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE)) ??
-    (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE)) ??
-    problemIn('action', problemOfAction(action)) ??
-    problemIn('resource', problemOfResource(resource, action)) ??
+    problemOfAct(request) ??
     (isLongerThan(correlationId, MAX_LABEL_BYTES)
       ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`)
       : undefined) ??
@@ -263,7 +298,7 @@ export function acknowledgementOf(
 export function ownApprovalOf(
   request: WaitApprovalRequest,
   principal: Principal | undefined,
-): Result<Voucher & { readonly agent: AgentIdentity; readonly id: string }, Fault> {
+): Result<Vouched & { readonly id: string }, Fault> {
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
   const { approvalId: id } = request;
@@ -278,10 +313,7 @@ const MAX_APPROVAL_ID_BYTES = 64;
 type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
 
 /** In the agent's own calls: who asks, and what vouches for it. */
-function voucherOf(
-  { agent, credentialToken }: OfAgent,
-  principal: Principal | undefined,
-): Result<Voucher & { readonly agent: AgentIdentity }, Fault> {
+function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | undefined): Result<Vouched, Fault> {
   const problem = problemOfIdentity(agent, 'agent') ?? problemOfPresentedToken(credentialToken);
   if (problem !== undefined) return problem;
   return ok({

@@ -5,7 +5,7 @@
 import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../../core/fault.ts';
-import type { Principal } from '../../core/identity/roles.ts';
+import type { Voucher } from '../../core/views.ts';
 import type { Origin } from '../../use-cases/use-cases.ts';
 import { authenticateWriter, bearerOf } from './bearer.ts';
 import { digestOfPresented } from './credential-digests.ts';
@@ -14,29 +14,15 @@ import type { WirePorts } from './ports.ts';
 /** In lower case, as HTTP headers and gRPC metadata are looked up. */
 export const AGENT_HEADER = 'x-svc-agent';
 
-export type Introduction = {
+/** An agent, and what vouches for it. */
+export type Vouched = Voucher & { readonly agent: AgentIdentity };
+
+/** A bearer that somebody knows: an agent's token, or a credential of a principal with the write scope. */
+export type KnownBearer = Voucher & {
   /** The header or metadata of that name, as it came. */
-  readonly authorization: string | undefined;
-  /** `<org>/<team>/<agent>`: from the header, or where the protocol names the agent. */
-  readonly claimed: string | undefined;
-};
-
-/** What a request to `CheckAction` or `CompleteOp` says of its caller; `authorization` is handed over beside it. */
-export type Speaker = {
-  readonly agent: AgentIdentity;
-  /** Empty where a key vouches for the agent. */
-  readonly credentialToken: string;
-  readonly authorization: string | undefined;
-};
-
-/** A bearer that somebody knows: an agent's token, or a credential with the write scope. */
-export type KnownBearer = {
   readonly authorization: string;
-  readonly token: string;
   /** Whose token it is. */
   readonly owner: AgentIdentity | undefined;
-  /** Of any other credential. */
-  readonly principal: Principal | undefined;
 };
 
 /** Faults: `unauthenticated` without a bearer or for one that nobody knows, `insufficient_scope`. */
@@ -50,42 +36,45 @@ export async function knownBearer(
     return unauthenticated(
       "no credential presented; send the agent's token, or an API key with x-svc-agent, as Authorization: Bearer …",
     );
-  const { reply } = await ports.link.ask({ type: 'find-agent', credential: digestOfPresented(token) });
+  const credential = digestOfPresented(token);
+  const { reply } = await ports.link.ask({ type: 'find-agent', credential });
   if (!reply.ok) return reply;
   const { agent: owner } = reply.value;
-  if (owner !== undefined) return ok({ authorization, token, owner, principal: undefined });
+  if (owner !== undefined) return ok({ authorization, owner, credential, principal: undefined });
   const principal = await authenticateWriter(ports, authorization, origin);
-  return principal.ok ? ok({ authorization, token, owner, principal: principal.value }) : principal;
+  return principal.ok ? ok({ authorization, owner, credential: undefined, principal: principal.value }) : principal;
 }
 
-/** Fault: `invalid_argument` where it is not said, or not legibly, for which agent a key speaks. */
+/**
+ * Only finds out for whom the caller speaks: `claimed` is `<org>/<team>/<agent>`, from the header or where the protocol
+ * names the agent. Whether it may is decided, and recorded, by the check: a token that is presented for another agent,
+ * or a key that names an agent of another org, makes a speaker here and is denied there. Fault: `invalid_argument`
+ * where it is not said, or not legibly, for which agent a key speaks.
+ */
 export function speakerFor(
-  { authorization, token, owner }: KnownBearer,
+  { owner, credential, principal }: KnownBearer,
   claimed: string | undefined,
-): Result<Speaker, Fault> {
+): Result<Vouched, Fault> {
   const isClaimed = claimed !== undefined && claimed !== '';
   const agent = isClaimed ? parseAgentKey(claimed) : owner;
   if (agent === undefined)
     return isClaimed
       ? invalid(AGENT_HEADER, 'must be <org>/<team>/<agent>')
       : invalid(AGENT_HEADER, 'is required with an API key: send <org>/<team>/<agent>, the agent it speaks for');
-  return ok(
-    owner === undefined
-      ? { agent, credentialToken: '', authorization }
-      : { agent, credentialToken: token, authorization: undefined },
-  );
+  return ok({ agent, credential, principal });
 }
 
-/**
- * Only finds out for whom the caller speaks. Whether it may is decided, and recorded, by the check: a token that is
- * presented for another agent, or a key that names an agent of another org, makes a speaker here and is denied there.
- * The faults are those of the two steps.
- */
-export async function speakerOf(
+/** An agent with what vouches for it now. */
+export type Vouch = () => Promise<Result<Vouched, Fault>>;
+
+/** The speaker with what vouches for it now: a key may have ended since. */
+export async function vouchedAgain(
   ports: WirePorts,
-  { authorization, claimed }: Introduction,
+  { authorization }: KnownBearer,
+  speaker: Vouched,
   origin?: Origin,
-): Promise<Result<Speaker, Fault>> {
-  const bearer = await knownBearer(ports, authorization, origin);
-  return bearer.ok ? speakerFor(bearer.value, claimed) : bearer;
+): Promise<Result<Vouched, Fault>> {
+  if (speaker.credential !== undefined) return ok(speaker);
+  const principal = await authenticateWriter(ports, authorization, origin);
+  return principal.ok ? ok({ ...speaker, principal: principal.value }) : principal;
 }

@@ -2,13 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { ok } from '../../../src/core/base/result.ts';
 import { Holds } from '../../../src/doors/hooks/holds.ts';
 import { ControlSwitch } from '../../../src/doors/rpc/control-switch.ts';
+import { digestOfPresented } from '../../../src/doors/rpc/credential-digests.ts';
 
 describe('held answers', () => {
   const ports = { link: { ask: async () => ({ reply: ok({ pending: [] }) }) } } as never;
   const hold = (holds: Holds, orgId: string, bytes = 0) => {
     const agent = { orgId, teamId: 'code', agentId: 'coder' };
-    const speaker = { agent, credentialToken: 'a-token-of-the-agent-0123456789', authorization: undefined };
-    const held = { speaker, opId: 't:s' as never, caller: { cancelled: false }, bytes };
+    const speaker = { agent, credential: digestOfPresented('a-token-of-the-agent-0123456789'), principal: undefined };
+    const vouch = async () => ok(speaker);
+    const held = { speaker, vouch, opId: 't:s' as never, caller: { cancelled: false }, bytes };
     return holds.with(ports, held, (next) => next(performance.now() + 60_000));
   };
 

@@ -1,16 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { AGENT_HEADER, speakerOf } from '../../../src/doors/rpc/speaker.ts';
+import { fail } from '../../../src/core/base/result.ts';
+import { digestOfPresented } from '../../../src/doors/rpc/credential-digests.ts';
+import { AGENT_HEADER, knownBearer, speakerFor, vouchedAgain } from '../../../src/doors/rpc/speaker.ts';
 import { AGENT, fakeGateway, READ_KEY, TOKEN, WRITE_KEY } from '../../support/fake-ports.ts';
 
-const speak = (authorization: string | undefined, claimed?: string) =>
-  speakerOf(fakeGateway(), { authorization, claimed });
+async function speak(authorization: string | undefined, claimed?: string) {
+  const bearer = await knownBearer(fakeGateway(), authorization);
+  return bearer.ok ? speakerFor(bearer.value, claimed) : bearer;
+}
 
 const OWN = `${AGENT.orgId}/${AGENT.teamId}/${AGENT.agentId}`;
+const REVOKED = fail({ kind: 'unauthenticated', detail: 'the key was revoked' } as const);
 const SIBLING = { orgId: 'acme', teamId: 'search', agentId: 'sibling' };
 
 describe('the speaker of a request', () => {
   test('is the agent whose token it is, named by the header or not', async () => {
-    const own = { ok: true, value: { agent: AGENT, credentialToken: TOKEN, authorization: undefined } };
+    const own = { ok: true, value: { agent: AGENT, credential: digestOfPresented(TOKEN), principal: undefined } };
     expect(await speak(`Bearer ${TOKEN}`)).toEqual(own);
     expect(await speak(`bearer  ${TOKEN}`, '')).toEqual(own);
     expect(await speak(`Bearer ${TOKEN}`, OWN)).toEqual(own);
@@ -19,14 +24,14 @@ describe('the speaker of a request', () => {
   test("with a token and another agent's name is left for the check to deny", async () => {
     expect(await speak(`Bearer ${TOKEN}`, 'acme/search/sibling')).toEqual({
       ok: true,
-      value: { agent: SIBLING, credentialToken: TOKEN, authorization: undefined },
+      value: { agent: SIBLING, credential: digestOfPresented(TOKEN), principal: undefined },
     });
   });
 
   test('with a key is the agent that it names', async () => {
-    expect(await speak(`Bearer ${WRITE_KEY}`, 'acme/search/sibling')).toEqual({
+    expect(await speak(`Bearer ${WRITE_KEY}`, 'acme/search/sibling')).toMatchObject({
       ok: true,
-      value: { agent: SIBLING, credentialToken: '', authorization: `Bearer ${WRITE_KEY}` },
+      value: { agent: SIBLING, credential: undefined, principal: { subject: 'key:w' } },
     });
   });
 
@@ -61,5 +66,17 @@ describe('the speaker of a request', () => {
       ok: false,
       fault: { kind: 'insufficient_scope', needed: 'write' },
     });
+  });
+
+  test('is vouched for again by its token, or by a key as long as that is valid', async () => {
+    const gateway = fakeGateway();
+    const again = async (token: string) => {
+      const bearer = await knownBearer(gateway, `Bearer ${token}`);
+      const speaker = bearer.ok ? speakerFor(bearer.value, OWN) : bearer;
+      if (!bearer.ok || !speaker.ok) throw new Error('the bearer is known');
+      return vouchedAgain({ ...gateway, authenticate: async () => REVOKED }, bearer.value, speaker.value);
+    };
+    expect(await again(TOKEN)).toMatchObject({ ok: true, value: { agent: AGENT } });
+    expect(await again(WRITE_KEY)).toEqual(REVOKED);
   });
 });
