@@ -99,6 +99,9 @@ async function start(context: StartContext): Promise<Gateway> {
     decisions.recording.spend.save().catch((error: unknown) => onError(error, 'saving budgets')),
   );
   closers.add('requests in flight', (grace) => supervisor.drainIo(grace.leftMs()));
+  // Those that ended while the gateway was away: nobody is denied because of them any more.
+  const { governor, haltKeeper } = decisions;
+  await haltKeeper.releaseExpired(governor.halts.expiredAt(threads.clock.nowMs()));
   const listening = await orStartError(supervisor.startIo(switchboard, httpPort));
   startConsole(context, identity, onError);
   startBackground(context, parts);

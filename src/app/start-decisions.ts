@@ -6,6 +6,7 @@ import { homeOf } from '../cluster/run.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
+import { matchOf } from '../core/halts/match.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
@@ -124,7 +125,7 @@ export function startDecisions(
     controls: cluster?.controls,
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
-  const haltKeeper = haltsFor(commands, onError, cluster?.states.halting);
+  const haltKeeper = haltsFor(commands, governor, onError, cluster?.states.halting);
   const approvalWaits = waitsFor(commands, clock);
   if (cluster !== undefined) followCluster(cluster, { commands, governor, policyKeeper, recording, threads });
   cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
@@ -158,6 +159,7 @@ function followCluster(
 
 const haltsFor = (
   commands: CommandRunner,
+  { agents }: Governor,
   onError: Resources['onError'],
   shared: HaltSharing | undefined,
 ): HaltKeeper =>
@@ -169,6 +171,7 @@ const haltsFor = (
     stopwatch: performance,
     pause: (ms) => sleep(ms, undefined, { ref: false }),
     onError,
+    matchOf: (scope) => matchOf(agents, scope),
     shared,
   });
 

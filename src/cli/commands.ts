@@ -180,7 +180,7 @@ const OPERATIONS: readonly CommandRow[] = [
     synopsis: 'ops ls',
     summary: 'list operations in flight and recently ended ones',
     options: [
-      { flags: '--state <state>', meaning: 'only in this state', choices: OP_STATES },
+      { flags: '--state <state>', meaning: 'only in this state', choices: [...OP_STATES, 'completed'] },
       { flags: '--ended <how>', meaning: 'only those that ended so', choices: OP_ENDS },
       ...DECIDED_BY,
       ORG,

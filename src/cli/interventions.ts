@@ -12,6 +12,7 @@ const HALTS: readonly CommandRow[] = [
       { flags: '--pause', meaning: 'pause what runs instead of terminating it' },
       { flags: '--action <glob...>', meaning: 'only these actions' },
       { flags: '--expires <time>', meaning: 'when it ends by itself: a time, or 2h from now' },
+      { flags: '--yes', meaning: 'halt global without confirmation' },
     ],
     example: 'svc halt org:acme --reason "leaked credential"',
     load: async () => (await import('./commands/halts.ts')).create,

@@ -1,8 +1,9 @@
-import { fail, ok, type Result } from '../core/base/result.ts';
+import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { GATEWAY } from '../core/halts/commands.ts';
-import type { Halt } from '../core/halts/halt.ts';
+import { type Halt, type HaltScope, parseHaltScope } from '../core/halts/halt.ts';
+import type { HaltMatch } from '../core/halts/match.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { type Stopwatch, TimedSlices } from '../limits/timed-slices.ts';
 import type { Unconfirmed } from '../ports/cluster.ts';
@@ -10,6 +11,7 @@ import type { Unconfirmed } from '../ports/cluster.ts';
 export type NewHalt = CommandOf<'create-halt'>['halt'];
 /** The halt, and how many operations it stopped, or its release resumed. */
 export type HaltOutcome = { readonly halt: Halt; readonly opsAffected: number };
+export type CreatedHalt = HaltOutcome & { readonly match: HaltMatch };
 
 /** Commands of the gateway itself. A reply comes when the change is saved and recorded, as for any caller. */
 export type OwnCommands = {
@@ -39,6 +41,8 @@ export type HaltUseCasesDeps = {
   readonly stopwatch: Stopwatch;
   readonly pause: (ms: number) => Promise<void>;
   readonly onError: (error: unknown, doing: string) => void;
+  /** Whom a halt of this scope is about. */
+  readonly matchOf: (scope: HaltScope) => HaltMatch;
   /** Undefined for a gateway that is alone. */
   readonly shared?: HaltSharing | undefined;
 };
@@ -72,13 +76,17 @@ export class HaltKeeper {
     this.#deps = deps;
   }
 
-  async create(principal: Principal, halt: Omit<NewHalt, 'id'>): Promise<Reply<HaltOutcome>> {
+  async create(principal: Principal, halt: Omit<NewHalt, 'id'>): Promise<Reply<CreatedHalt>> {
     const id = this.#deps.newId();
     const created = await this.#inTurn(id, () =>
       this.#deps.commands.ask({ type: 'create-halt', principal, halt: { ...halt, id } }),
     );
     if (!created.ok) return created;
-    return this.#everywhere(created, created.value, this.#enforce(id));
+    const done = await this.#everywhere(created, created.value, this.#enforce(id));
+    if (!done.ok) return done;
+    const scope = parseHaltScope(created.value.scope);
+    assert(scope !== undefined, 'the scope of a halt was read before');
+    return { ...done, value: { ...done.value, match: this.#deps.matchOf(scope) } };
   }
 
   release(principal: Principal, id: string, reason: string): Promise<Reply<HaltOutcome>> {

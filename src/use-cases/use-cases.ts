@@ -22,7 +22,7 @@ import type { Authenticated, UseCase } from '../ports/use-case.ts';
 import type { NewWebhook } from '../webhooks/hooks.ts';
 import type { ApprovalReader } from './approvals.ts';
 import type { ClusterUseCases } from './cluster.ts';
-import type { HaltOutcome, NewHalt } from './halts.ts';
+import type { CreatedHalt, HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
 import type { WitnessedStatement } from './witness.ts';
@@ -82,7 +82,7 @@ type OwnUseCases = {
   >;
   readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
-  readonly createHalt: UseCase<{ readonly principal: Principal; readonly halt: Omit<NewHalt, 'id'> }, HaltOutcome>;
+  readonly createHalt: UseCase<{ readonly principal: Principal; readonly halt: Omit<NewHalt, 'id'> }, CreatedHalt>;
   readonly releaseHalt: UseCase<
     { readonly principal: Principal; readonly id: string; readonly reason: string },
     HaltOutcome

@@ -199,6 +199,31 @@ describe('svc approvals', () => {
     expect((await svc('ls', '--state', 'maybe')).status).toBe(2);
   });
 
+  test('says what has become of one that is over, by its short id', async () => {
+    const id = await ask();
+    await svc('deny', id.slice(0, 8), '--reason', 'no');
+    expect(await svc('approve', id.slice(0, 8), '--reason', 'yes')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`cannot approve approval ${id}: it is denied`),
+    });
+  });
+
+  test('watch prints what is decided before it looks again, and nothing older', async () => {
+    const older = await ask();
+    await svc('deny', older, '--reason', 'no');
+    const watching = cli.inTerminal(['approvals', 'watch', '-o', 'json'], { env: env(), columns: 2_000 });
+    const waiting = await ask();
+    await watching.until(waiting);
+    const ids = await Promise.all(Array.from({ length: 60 }, () => ask()));
+    for (const id of ids) await gateway.call('POST', `/api/v1/approvals/${id}/deny`, { reason: 'at once' });
+    for (const id of ids) await watching.until(id);
+    expect(watching.shown()).not.toContain(older);
+    for (const id of ids) expect(watching.shown().split(`"id":"${id}"`)).toHaveLength(2);
+    watching.type('\u0003');
+    await watching.ended;
+    await svc('deny', waiting, '--reason', 'over');
+  });
+
   test('watch prints each request once where there is no terminal', async () => {
     const watching = cli.inTerminal(['approvals', 'watch', '-o', 'json'], { env: env(), columns: 2_000 });
     const id = await ask();

@@ -110,6 +110,45 @@ describe('operator', () => {
     expect(refused.stdout).toMatch(/^operation +asks:2, state unknown$/m);
   });
 
+  test('a halt that matches nobody says so, with the nearest name', async () => {
+    await svc('agents register acme/search/mistyped');
+    const missed = await svc('halt agent:acme/search/mistypd --reason drill');
+    expect(missed.status).toBe(0);
+    const { halts } = await json('halts ls');
+    expect(missed.stderr).toBe(
+      'No agent that is known is in agent:acme/search/mistypd. Did you mean agent:acme/search/mistyped? ' +
+        'The halt is in force for those to come; if that is a mistake: ' +
+        `svc halts release ${halts[0].id} --reason mistyped\n`,
+    );
+    expect((await svc('halts ls')).stdout).toMatch(/ BY .*\n.* key:\w+ /);
+    await svc(`halts release ${halts[0].id} --reason mistyped`);
+    const met = await svc('halt agent:acme/search/mistyped --reason drill');
+    expect(met.stderr).toBe('');
+    await svc(`halts release ${/halt (\S+),/.exec(met.stdout)?.[1]} --reason over`);
+    expect(await svc('halt org:* --reason drill')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('is a name, not a pattern'),
+    });
+  });
+
+  test('a halt of all asks on a terminal, and takes --yes elsewhere', async () => {
+    await svc('agents register shown/search/busy');
+    await svc('check --agent shown/search/busy --action tool.call --resource web_search --op busy:1');
+    const env = { NO_COLOR: '1', SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+    const alone = await svc('halt global --reason drill');
+    expect(alone.status).toBe(2);
+    expect(alone.stderr).toMatch(/^error: this would halt every agent, and terminate \d+ operations?\n.*--yes/);
+    const terminal = cli.inTerminal(['halt', 'global', '--reason', 'drill'], { env });
+    await terminal.until('[y/N] ');
+    expect(terminal.shown()).toMatch(/^ +1 {2}shown\r$/m);
+    terminal.type('n\r');
+    expect(await terminal.ended).toBe(1);
+    expect((await json('halts ls')).halts.filter(({ scope }: { scope: string }) => scope === 'global')).toEqual([]);
+    const made = await json('halt global --reason drill --yes --action never.done');
+    expect(made.agents_matched).toBeGreaterThan(0);
+    await svc(`halts release ${made.halt.id} --reason over`);
+  });
+
   test('check says when people, or a halt, decide in place of the policies', async () => {
     await svc('agents register acme/search/halted');
     const asked = await svc('check --agent acme/search/halted --action tool.call --resource publish_release');

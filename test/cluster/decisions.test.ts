@@ -69,6 +69,7 @@ describe('halts of other gateways', () => {
       newId: () => `h-${(ids += 1)}`,
       breathe: () => Promise.resolve(),
       stopwatch: performance,
+      matchOf: () => ({ agents: 0, nearest: undefined }),
       pause: () => {
         commands.isUnrecorded = false; // the disk has room again
         return Promise.resolve();

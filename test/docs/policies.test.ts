@@ -121,6 +121,7 @@ describe('docs/policies.md', () => {
 
   test('its budget is read, with the caps it names', () => {
     const { budget } = yamlOf('Budgets');
+    expect(parsePolicyDocument(yamlOf('Budgets'), 'caps').problems).toEqual([]);
     expect(parseBudgetConfig(budget)).toMatchObject({
       ok: true,
       value: {

@@ -183,6 +183,22 @@ describe('halts', () => {
     expect((await check(gateway, 'x')).decision).toBe('DECISION_ALLOW');
   });
 
+  test('whose end passes while the gateway is down is over before it serves', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'svc-halts-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const first = await start({ dataDir });
+    const made = await halt(first, { expires_at: new Date(Date.now() + 500).toISOString() });
+    expect(made.body).toMatchObject({ agents_matched: 1, nearest_scope: null });
+    await first.stop('SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const second = await start({ dataDir });
+    const { halts } = (await second.call('GET', '/api/v1/halts')).body;
+    expect(halts).toMatchObject([{ id: made.body.halt.id, released_by: 'gateway', release_reason: 'expired' }]);
+    expect((await check(second, 'at-once')).decision).toBe('DECISION_ALLOW');
+    const { entries } = (await second.call('GET', '/api/v1/logs?event_type=HaltReleased')).body;
+    expect(entries.length).toBe(1);
+  });
+
   test('what is wrong with a halt is refused, and named', async () => {
     const gateway = shared;
     for (const [body, field] of [

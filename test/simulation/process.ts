@@ -146,6 +146,7 @@ export class GatewayRun {
       newId: options.newId,
       breathe: () => Promise.resolve(),
       stopwatch: { now: () => 0 },
+      matchOf: () => ({ agents: 0, nearest: undefined }),
       pause: (ms) =>
         new Promise((resolve) => {
           const timer = setTimeout(() => {

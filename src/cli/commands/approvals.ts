@@ -51,9 +51,14 @@ export const decide =
     await show(globals.output, answer, () => [outcomeOf(answer.approval as Row)]);
   };
 
-/** Of those that wait, if they are to be decided: what is over is nobody's mistake for them. */
-const approvalId = (api: Api, id: string, state?: 'pending'): Promise<string> =>
-  wholeId(api, id, { path: APPROVALS, key: 'approvals', query: { state } });
+/**
+ * First of those that wait, if they are to be decided: what is over is nobody's mistake for them. Then of all, so that
+ * the gateway says what has become of it.
+ */
+async function approvalId(api: Api, id: string, state?: 'pending'): Promise<string> {
+  const waiting = await wholeId(api, id, { path: APPROVALS, key: 'approvals', query: { state } });
+  return waiting !== id || state === undefined ? waiting : approvalId(api, id);
+}
 
 /** How often the gateway is asked for what is new. */
 const LOOK_EVERY_MS = 2_000;
@@ -63,12 +68,14 @@ export async function watch(invocation: Invocation): Promise<void> {
   const { options, globals, env } = invocation;
   // An order is only given from the inbox, which shows what became of it.
   const api = await Api.of(invocation, { isPatient: true, warn: () => undefined });
-  const query = { state: 'pending', org_id: options.text('org') };
-  const look = async (): Promise<readonly Row[]> => (await api.list(APPROVALS, 'approvals', { query })).rows;
-  const first = await look(); // a refusal is printed before the screen is used
+  const org = options.text('org');
+  const waiting = async (): Promise<readonly Row[]> =>
+    (await api.list(APPROVALS, 'approvals', { query: { state: 'pending', org_id: org } })).rows;
   const isLive =
     globals.output === 'table' && process.stdin.isTTY === true && process.stdout.isTTY === true && env.TERM !== 'dumb';
-  const inbox = isLive ? openInbox(api, look) : newLines(globals.output);
+  // A refusal is printed before the screen is used.
+  const { first, look } = isLive ? { first: await waiting(), look: waiting } : await newestOf(api, org, waiting);
+  const inbox = isLive ? openInbox(api, waiting) : newLines(globals.output);
   await interruptible(async (interrupted) => {
     const signal = AbortSignal.any([interrupted, inbox.left]);
     try {
@@ -92,8 +99,47 @@ async function refresh(inbox: Inbox, look: () => Promise<readonly Row[]>): Promi
   }
 }
 
+/** How many of the newest are looked at, as long as one of them is known. */
+const NEWEST = 50;
+/** Longer than any list of them: a watch goes on for weeks. */
+const MAX_REMEMBERED = 20_000;
+
+/** Looks for requests that came since the last look, whatever has become of them meanwhile. */
+async function newestOf(api: Api, org: string | undefined, waiting: () => Promise<readonly Row[]>) {
+  const query = { org_id: org };
+  const known = new Set<unknown>();
+  const remember = (rows: readonly Row[]): void => {
+    for (const { id } of rows) known.add(id);
+    for (const id of known) {
+      if (known.size <= MAX_REMEMBERED) return;
+      known.delete(id);
+    }
+  };
+  const page = async (): Promise<readonly Row[]> => {
+    const newest = await api.list(APPROVALS, 'approvals', { query, limit: NEWEST });
+    const isWhole = newest.nextCursor === null || newest.rows.some(({ id }) => known.has(id));
+    if (isWhole) return newest.rows;
+    return (await api.list(APPROVALS, 'approvals', { query, isEnough: ({ id }) => known.has(id) })).rows;
+  };
+  // What was over before the watch began is none of its business.
+  const before = (await api.list(APPROVALS, 'approvals', { query, limit: NEWEST })).rows;
+  const since = String(before[0]?.requested_at ?? '');
+  const ending = new Set(before.filter(({ state }) => state === 'pending').map(({ id }) => id));
+  remember(before.filter(({ id }) => !ending.has(id)));
+  const first = await waiting();
+  remember(first);
+  const look = async (): Promise<readonly Row[]> => {
+    const rows = (await page()).filter(
+      ({ id, state, requested_at: at }) =>
+        !known.has(id) && (state === 'pending' || String(at) >= since || ending.has(id)),
+    );
+    remember(rows);
+    return rows;
+  };
+  return { first, look };
+}
+
 function newLines(format: 'table' | 'json' | 'yaml'): Inbox {
-  let shown = new Set<unknown>();
   let isLost = false;
   return {
     left: new AbortController().signal,
@@ -105,14 +151,14 @@ function newLines(format: 'table' | 'json' | 'yaml'): Inbox {
     show: async (approvals) => {
       isLost = false;
       for (const approval of approvals.toReversed()) {
-        if (shown.has(approval.id)) continue;
-        const { id, agent, action, resource } = approval;
+        const { id, agent, action, resource, state } = approval;
         if (format === 'json') writeOut(jsonText(approval));
         else if (format === 'yaml') writeOut(`---\n${await yamlText(approval)}`);
-        else writeLines([[id, agentText(agent), action, resource].map(cellText).join('  ')]);
+        else {
+          const shown = [id, agentText(agent), action, resource, ...(state === 'pending' ? [] : [state])];
+          writeLines([shown.map(cellText).join('  ')]);
+        }
       }
-      // No longer than they wait: a watch goes on for weeks.
-      shown = new Set(approvals.map(({ id }) => id));
     },
   };
 }

@@ -7,11 +7,11 @@ import type { Explanation, Overruling, RuleTrace } from '../../core/policy/expla
 import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
-import { show } from '../terminal/output.ts';
+import { note, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { cellText, fieldLines, isRows, type Row } from '../terminal/table.ts';
 import { parseAgent, wireAgent } from './listing.ts';
-import { assumedHalts, gatewayPolicyPath, needPolicies } from './policy-files.ts';
+import { assumedHalts, assumedNote, gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
 import { LEAST_ID } from './short-ids.ts';
 
@@ -22,6 +22,7 @@ export async function explain({ options, globals, env }: Invocation): Promise<vo
   const caller = options.text('caller');
   const given = options.list('policies');
   const { policies } = await needPolicies(globals.output, given.length > 0 ? given : [gatewayPolicyPath(env)]);
+  if (given.length === 0) note(printable(assumedNote(env)));
   const subject = {
     agent,
     caller: caller === undefined ? undefined : parseAgent(caller),

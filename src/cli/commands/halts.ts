@@ -1,11 +1,14 @@
 /** `svc halt <scope>`, `svc halts ls|release`: a stop that holds. */
+import { CliError, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
-import { Api } from '../remote/api.ts';
+import { Api, MAX_PAGE } from '../remote/api.ts';
 import { note, show, showTable } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
+import { confirmed } from '../terminal/prompt.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { timeAhead } from '../terminal/words.ts';
 import { limitOf, moreNote } from './listing.ts';
+import { noteCounts } from './ops-control.ts';
 import { shortIds, wholeId } from './short-ids.ts';
 
 const HALTS = '/api/v1/halts';
@@ -19,6 +22,7 @@ const columnsFor = (ids: ReadonlyMap<string, string>, isAll: boolean): readonly 
   ...(isAll ? [{ title: 'STATE', cell: stateOf, isWhole: true }] : []),
   { title: 'AGE', cell: awayAt('created_at'), isSpare: true },
   { title: 'ENDS IN', cell: (row) => (row.released_at === null ? awayAt('expires_at')(row) : null), isSpare: true },
+  { title: 'BY', cell: 'created_by', isSpare: true },
   { title: 'REASON', cell: 'reason' },
 ];
 
@@ -32,7 +36,10 @@ export async function create(invocation: Invocation): Promise<void> {
     globals,
   } = invocation;
   const actions = options.list('action');
-  const answer = await (await Api.of(invocation)).post(HALTS, 'halt', {
+  const api = await Api.of(invocation);
+  if (scope === 'global' && !options.isSet('yes'))
+    await askAboutAll(api, options.isSet('pause') ? 'pause' : 'terminate', actions);
+  const answer = await api.post(HALTS, 'halt', {
     scope,
     reason: options.text('reason'),
     mode: options.isSet('pause') ? 'pause' : 'terminate',
@@ -46,6 +53,39 @@ export async function create(invocation: Invocation): Promise<void> {
     printable(`Halted ${String(halted)}: halt ${String(id)}, ${ops}.`),
     printable(`It holds until${end}: svc halts release ${String(id)} --reason …`),
   ]);
+  if (answer.agents_matched === 0 && answer.ops_affected === 0) note(missNote(answer));
+}
+
+/** Rejects when it is not meant. What runs is shown by org. */
+async function askAboutAll(api: Api, verb: 'pause' | 'terminate', actions: readonly string[]): Promise<void> {
+  const stats = await api.get('/api/v1/topology/stats', 'groups', { per_page: MAX_PAGE });
+  const inFlight = (row: Row): number => {
+    const { pending, running, paused } = Object(row.ops) as Record<string, number | undefined>;
+    return (running ?? 0) + (verb === 'pause' ? 0 : (pending ?? 0) + (paused ?? 0));
+  };
+  // Which of them were allowed for these actions, only the gateway knows.
+  const these = `${actions.length === 0 ? '' : 'at most '}${count(inFlight(stats))}`;
+  const what = actions.length === 0 ? 'every agent' : `${actions.map(printable).join(', ')} of every agent`;
+  if (process.stdin.isTTY !== true)
+    throw usageError(
+      `this would halt ${what}, and ${verb} ${these}`,
+      'There is no terminal for confirmation; add --yes to go ahead.',
+    );
+  const groups = (stats.groups as readonly Row[])
+    .map((group) => [printable(String(group.org_id) || '(no org)'), inFlight(group)] as const)
+    .filter(([, ops]) => ops > 0)
+    .sort(([, one], [, other]) => other - one);
+  noteCounts(groups, 'org');
+  if (!(await confirmed(`Halt ${what}, and ${verb} ${these}?`))) throw new CliError('cancelled; nothing was changed');
+}
+
+/** A mistyped name halts nobody. */
+function missNote({ halt, nearest_scope: nearest }: Row): string {
+  const { id, scope } = halt as Row;
+  const guess = typeof nearest === 'string' ? ` Did you mean ${nearest}?` : '';
+  return printable(
+    `No agent that is known is in ${String(scope)}.${guess} The halt is in force for those to come; if that is a mistake: svc halts release ${String(id)} --reason mistyped`,
+  );
 }
 
 export async function ls(invocation: Invocation): Promise<void> {

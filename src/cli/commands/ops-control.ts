@@ -20,7 +20,7 @@ const statesBefore = (trigger: ControlTrigger): readonly OpState[] =>
 /** Requests that wait for an answer at once. */
 const AT_ONCE = 16;
 /** What a person is shown before being asked. */
-const MAX_AGENTS_SHOWN = 10;
+const MAX_SHOWN = 10;
 
 export const control =
   (trigger: ControlTrigger): Run =>
@@ -97,17 +97,21 @@ async function ask(trigger: ControlTrigger, ops: readonly Row[]): Promise<void> 
   const these = counted(ops.length, 'operation');
   if (process.stdin.isTTY !== true)
     throw usageError(`this would ${trigger} ${these}`, 'There is no terminal for confirmation; add --yes to go ahead.');
-  const byAgent = groupsOf(ops);
-  const width = String(ops.length).length;
-  for (const [agent, count] of byAgent.slice(0, MAX_AGENTS_SHOWN)) note(`  ${String(count).padStart(width)}  ${agent}`);
-  if (byAgent.length > MAX_AGENTS_SHOWN)
-    note(`  ${padded('', width)}  and ${counted(byAgent.length - MAX_AGENTS_SHOWN, 'more agent')}`);
+  noteCounts(groupsOf(ops), 'agent');
   if (
     !(await confirmed(
       `${trigger.charAt(0).toUpperCase()}${trigger.slice(1)} ${ops.length === 1 ? 'this operation' : `these ${these}`}?`,
     ))
   )
     throw new CliError('cancelled; nothing was changed');
+}
+
+/** Whose operations are meant, and how many each has. */
+export function noteCounts(groups: readonly (readonly [string, number])[], what: string): void {
+  const width = String(groups.reduce((sum, [, count]) => sum + count, 0)).length;
+  for (const [name, count] of groups.slice(0, MAX_SHOWN)) note(`  ${String(count).padStart(width)}  ${name}`);
+  if (groups.length > MAX_SHOWN)
+    note(`  ${padded('', width)}  and ${counted(groups.length - MAX_SHOWN, `more ${what}`)}`);
 }
 
 /** Agents and how many operations they have, those with the most first. */

@@ -36,7 +36,8 @@ export async function ls(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
   const query = {
-    state: options.text('state'),
+    // As it is shown.
+    state: options.text('state') === 'completed' ? 'completing' : options.text('state'),
     ended: options.text('ended'),
     action: options.text('action'),
     resource: options.text('resource'),

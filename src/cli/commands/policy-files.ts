@@ -17,6 +17,12 @@ import { printable } from '../terminal/printable.ts';
 /** The files the gateway would read when started here. */
 export const gatewayPolicyPath = (env: NodeJS.ProcessEnv): string => env.SVC_POLICY_PATH || STARTER_POLICY;
 
+/** Which files those are, where the command names none. */
+export const assumedNote = (env: NodeJS.ProcessEnv): string =>
+  env.SVC_POLICY_PATH
+    ? `By ${env.SVC_POLICY_PATH} (SVC_POLICY_PATH); --policies names others.`
+    : 'By the starter policies, which a gateway without SVC_POLICY_PATH has; --policies names others.';
+
 /** Whether the name is that of a file of cases, `search.test.yaml`. */
 export const isCaseFile = (path: string): boolean => /\.test\.ya?ml$/i.test(path);
 

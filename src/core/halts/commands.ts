@@ -22,6 +22,7 @@ import {
   parseHaltScope,
 } from './halt.ts';
 import { type HaltRegistry, MAX_ACTIVE_HALTS } from './halts.ts';
+import { isKnown } from './match.ts';
 
 export type HaltContext = {
   readonly halts: HaltRegistry;
@@ -41,12 +42,15 @@ export type MoveOp = (
 
 /** Puts a halt in force: from here on, nothing that it covers begins. What runs is stopped by {@link enforceHalt}. */
 export function createHalt(
-  { halts }: HaltContext,
+  { agents, halts }: HaltContext,
   { principal, halt: asked }: CommandOf<'create-halt'>,
   nowMs: number,
 ): Outcome<'create-halt'> {
   const scope = parseHaltScope(asked.scope);
   if (scope === undefined) return unchanged(invalid('scope', `must be ${HALT_SCOPE_FORMS}`));
+  // Agents may have names with a star, and are stopped by them.
+  if (asked.scope.includes('*') && !isKnown(agents, scope))
+    return unchanged(invalid('scope', 'is a name, not a pattern: halt each by its name, or global'));
   const refused = refuseOutOfReach(principal, scope);
   if (refused !== undefined) return unchanged(refused);
   if (asked.expiresAtMs !== undefined && asked.expiresAtMs <= nowMs)

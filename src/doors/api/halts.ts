@@ -38,11 +38,16 @@ async function create({ principal, body }: Authorized<typeof newHalt>, link: Lin
   const { expires_at: expiresAtMs, ...halt } = body;
   const created = await link.call('createHalt', { principal, halt: { ...halt, expiresAtMs } });
   if (!created.ok) return created;
-  const { halt: made, opsAffected } = created.value;
+  const { halt: made, opsAffected, match } = created.value;
   return ok({
     status: 201,
     headers: unconfirmedHeaders(created),
-    body: { halt: haltView(made), ops_affected: opsAffected },
+    body: {
+      halt: haltView(made),
+      ops_affected: opsAffected,
+      agents_matched: match.agents,
+      nearest_scope: match.nearest ?? null,
+    },
   });
 }
 

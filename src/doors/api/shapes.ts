@@ -396,7 +396,14 @@ const approval = z.strictObject({
 export const approvalAnswer = z.strictObject({ approval });
 export const approvalPage = pageOf('approvals', approval);
 
-export const haltCreated = z.strictObject({ halt, ops_affected: z.int() });
+export const haltCreated = z.strictObject({
+  halt,
+  ops_affected: z.int(),
+  agents_matched: z.int().meta({ description: 'How many registered agents it covers.' }),
+  nearest_scope: z.string().nullable().meta({
+    description: 'Where nobody who is known is in the scope: the one that is most like it, if there is one.',
+  }),
+});
 export const haltReleased = z.strictObject({ halt });
 export const haltPage = pageOf('halts', halt);
 
