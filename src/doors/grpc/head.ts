@@ -22,13 +22,18 @@ export const MAX_HEAD_BYTES = 16 * 1024;
 const FIELD_BYTES = 32;
 
 /**
- * `fields` has names and values in turns. Node.js enforces the limit only once the client has confirmed it. Until then,
- * with HPACK, one byte may stand for an earlier field of 4 KiB.
+ * With HPACK, one byte may stand for an earlier field of 4 KiB. Only a client that means to cost time sends this much,
+ * and its next head would cost as much again.
  */
-export function isTooLarge(fields: readonly string[]): boolean {
+export const HOSTILE_HEAD_BYTES = 4 * MAX_HEAD_BYTES;
+
+/**
+ * `fields` has names and values in turns. Node.js enforces the limit only once the client has confirmed it.
+ */
+export function headBytesOf(fields: readonly string[]): number {
   let bytes = (fields.length / 2) * FIELD_BYTES;
   for (let at = 0; at < fields.length; at += 1) bytes += fields[at]!.length;
-  return bytes > MAX_HEAD_BYTES;
+  return bytes;
 }
 
 /** Whether it is gRPC with messages of protobuf. */

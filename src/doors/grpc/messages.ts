@@ -6,11 +6,14 @@
 /** The flag and the length. */
 export const PREFIX_BYTES = 5;
 
-/**
- * Overhead of one piece of a message, in bytes: a client may send its bytes one by one, and each is an object of its
- * own.
- */
+/** Overhead of one piece of a message, in bytes: each is an object of its own. */
 const PIECE_BYTES = 256;
+/**
+ * A client may send its bytes one by one. Pieces that are shorter than this are copied into one of this size: kept as
+ * they are, they would take a hundredfold, and the buffers of the network that they were cut out of.
+ */
+const ROOM_BYTES = 4 * 1024;
+const NO_ROOM = Buffer.alloc(0);
 
 /** The messages one after the other, uncompressed. */
 export function joinMessages(messages: readonly Buffer[]): Buffer {
@@ -32,11 +35,27 @@ export class MessageReader {
   /** Not read yet, the first of them longer than the prefix if any longer ones have come. */
   readonly #pieces: Buffer[] = [];
   #bytes = 0;
+  /** The last piece lies at its beginning, if short ones were copied into it. */
+  #room = NO_ROOM;
 
   add(piece: Buffer): void {
     if (piece.length === 0) return;
-    this.#pieces.push(piece);
+    if (this.#pieces.length > 0 && piece.length < ROOM_BYTES) this.#gather(piece);
+    else this.#pieces.push(piece);
     this.#bytes += piece.length;
+  }
+
+  #gather(piece: Buffer): void {
+    const last = this.#pieces.at(-1)!;
+    const filled = last.buffer === this.#room.buffer ? last.byteOffset + last.length : this.#room.length;
+    if (filled + piece.length > this.#room.length) {
+      this.#room = Buffer.allocUnsafeSlow(ROOM_BYTES);
+      piece.copy(this.#room);
+      this.#pieces.push(this.#room.subarray(0, piece.length));
+      return;
+    }
+    piece.copy(this.#room, filled);
+    this.#pieces[this.#pieces.length - 1] = this.#room.subarray(last.byteOffset, filled + piece.length);
   }
 
   get isEmpty(): boolean {
@@ -72,6 +91,7 @@ export class MessageReader {
   clear(): void {
     this.#pieces.length = 0;
     this.#bytes = 0;
+    this.#room = NO_ROOM;
   }
 
   /** The first piece, made so long that it has at least so many bytes, which are there. */

@@ -16,7 +16,7 @@ import { assert } from '../../core/base/result.ts';
 import type { AddressOf } from '../engine/client-address.ts';
 import { Bounds, type Limits } from './bounds.ts';
 import { Call } from './call.ts';
-import { isGrpc, isTooLarge, MAX_HEAD_BYTES, quoted, readHead } from './head.ts';
+import { HOSTILE_HEAD_BYTES, headBytesOf, isGrpc, MAX_HEAD_BYTES, quoted, readHead } from './head.ts';
 import type { Methods } from './method.ts';
 import { CODE, type GrpcStatus, trailersOf } from './status.ts';
 
@@ -159,7 +159,9 @@ export class GrpcServer {
   #begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     stream.on('error', ignore);
     if (stream.destroyed || stream.session === undefined) return;
-    if (isTooLarge(fields)) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    const headBytes = headBytesOf(fields);
+    if (headBytes > HOSTILE_HEAD_BYTES) return stream.session.destroy();
+    if (headBytes > MAX_HEAD_BYTES) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     if (headers[':method'] !== 'POST') return refuseHttp(stream, { ':status': 405, allow: 'POST' });
     if (!isGrpc(headers['content-type'])) return refuseHttp(stream, { ':status': 415 });
     const path = headers[':path'] ?? '';

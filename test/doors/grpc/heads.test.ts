@@ -53,7 +53,30 @@ function callRaw(fields: readonly (readonly [string, string])[]): Promise<void> 
   });
 }
 
+/** A field of 3,900 bytes that is noted under the index 62, and a byte that stands for it. */
+const NOTED = Buffer.concat([
+  Buffer.from([0x40, 1, 0x61, 0x7f, 0xbd, 0x1d]), // the length: 127 + 0x3d + 0x1d * 128
+  Buffer.from('x'.repeat(3_900)),
+]);
+const NOTED_AGAIN = 0x80 | 62;
+
 describe('heads', () => {
+  test('one of which each byte stands for 4 KiB ends the connection, not only the call', async () => {
+    const fields = Object.entries(USUAL).map(([name, value]) => literal(name, value));
+    const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1').resume();
+    const again = Buffer.concat([...fields, Buffer.alloc(100, NOTED_AGAIN)]);
+    const closed = once(socket, 'close');
+    socket.on('error', () => undefined);
+    socket.write(
+      Buffer.concat([
+        START,
+        h2(HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([...fields, NOTED])),
+        h2(HEADERS, END_HEADERS | END_STREAM, 3, again),
+      ]),
+    );
+    await closed;
+  });
+
   test.each([
     ['one', [`Bearer ${WRITE_KEY}`], [{ principal: { subject: 'key:w' } }]],
     ['a good and a bad', [`Bearer ${WRITE_KEY}`, 'Bearer wrong'], []],

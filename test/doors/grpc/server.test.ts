@@ -343,10 +343,11 @@ describe('server', () => {
       code: 'NOT_FOUND',
       details: 'Health status unknown for service nope',
     });
-    expect(await refusal(health('n'.repeat(100_000)))).toMatchObject({
+    expect(await refusal(health('n'.repeat(4_000)))).toMatchObject({
       code: 'NOT_FOUND',
       details: `Health status unknown for service ${'n'.repeat(64)}`,
     });
+    expect(await refusal(health('n'.repeat(5_000)))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     const key = Buffer.from('k'.repeat(100_000));
     const entry = Buffer.concat([Buffer.from([0x0a, 0xa0, 0x8d, 0x06]), key]); // of attributes: a key, and no value
     const attributes = Buffer.concat([Buffer.from([0x3a, 0xa8, 0x8d, 0x06, 0x0a, 0xa4, 0x8d, 0x06]), entry]);
