@@ -34,6 +34,11 @@ export const DEFAULT_REDACTED_KEYS = [
 
 const MAX_REMEMBERED_KEYS = 4096;
 const MAX_REMEMBERED_KEY_LENGTH = 64;
+/**
+ * A longer name counts as a secret's, unread: normalization takes time that grows with the square of the number of
+ * combining marks, and half a megabyte of them takes minutes.
+ */
+const MAX_READ_KEY_LENGTH = 1024;
 
 export type RedactedKeys = { covers(key: string): boolean };
 
@@ -52,6 +57,7 @@ export function redactedKeys(keys: readonly string[] = DEFAULT_REDACTED_KEYS): R
     covers(key) {
       const known = remembered.get(key);
       if (known !== undefined) return known;
+      if (key.length > MAX_READ_KEY_LENGTH) return true;
       const normal = normalize(key);
       const covered = endings.some((ending) => normal.endsWith(ending));
       if (key.length <= MAX_REMEMBERED_KEY_LENGTH) {
