@@ -65,11 +65,16 @@ export async function shrinkLog(options: ShrinkOptions): Promise<RetentionReport
   return { deletedSegments, deletedBytes, isCut: false };
 }
 
-/** A crash came between an anchor and what it says was deleted: it must not be kept twice. */
+/**
+ * A crash came between an anchor and what it says was deleted: it must not be kept twice. An anchor of another backup
+ * than the segments is about none of them, and nothing is deleted for it.
+ */
 function dropLeftovers(directory: string): void {
   const anchor = readAnchor(directory);
   if (anchor === undefined || anchor === 'damaged') return;
-  for (const segment of listSegments(directory)) if (segment.firstId < anchor.first_id) drop(segment);
+  const segments = listSegments(directory);
+  const begin = segments.findIndex(({ firstId }) => firstId === anchor.first_id);
+  for (const segment of segments.slice(0, Math.max(0, begin))) drop(segment);
 }
 
 function drop(segment: Segment): void {

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Anchor, loadCheckpointKey, readAnchor } from '../../src/audit-log/checkpoint.ts';
+import { type Anchor, loadCheckpointKey, readAnchor, writeAnchor } from '../../src/audit-log/checkpoint.ts';
 import { AuditReader } from '../../src/audit-log/reader.ts';
 import { applyRetention } from '../../src/audit-log/retention.ts';
 import { shareOf } from '../../src/audit-log/shares.ts';
@@ -144,6 +144,14 @@ describe('a log beyond its limit', () => {
     await shrunk(directory, LIMIT, key);
     expect(await found('beta')).toEqual([62, 1]);
     expect(await verified()).toMatchObject({ ok: true });
+  });
+
+  test('deletes nothing for an anchor that is about another log', async () => {
+    const { directory, key, write } = scene();
+    write(...flood('acme', 9));
+    writeAnchor({ directory, firstId: 5_000, prevHash: 'a'.repeat(64), key, nowMs: NOON_MS });
+    expect(await shrunk(directory, 1_000_000, key)).toEqual([]);
+    expect(segmentsOf(directory)).toHaveLength(3);
   });
 
   test('counts the files that it knows no second time after a restart', async () => {

@@ -22,6 +22,7 @@ import {
   freshDirectory,
   NOON_MS,
   numbered,
+  ofOrg,
   openWriter,
   SEGMENT_ONE,
   segmentsOf,
@@ -148,13 +149,14 @@ describe('verify', () => {
       checkpointer.record(writer.head());
       await shrunk(directory, maxBytes, key);
     };
+    append(writer, [{ ...ofOrg('beta'), reason: 'kept' }]);
     for (let nth = 0; nth < 4; nth += 1) await goOn(Infinity);
     const block =
       /```sh\n(cp data\/audit\/checkpoints[^`]*)```/.exec(
         readFileSync(join(PACKAGE_ROOT, 'docs/operations.md'), 'utf8'),
       )?.[1] ?? '';
     const steps = block.trim().split('\n');
-    expect(steps).toHaveLength(4);
+    expect(steps).toHaveLength(5);
     for (const step of steps) {
       expect(spawnSync('sh', ['-c', step], { cwd: base })).toMatchObject({ status: 0 });
       await goOn(21_000);
@@ -163,7 +165,7 @@ describe('verify', () => {
     expect(readAnchor(join(base, 'copy'))).toMatchObject({ first_id: expect.any(Number) });
     expect(await verifyAuditLog(join(base, 'copy'), { checkpointKey: createPublicKey(key) })).toMatchObject({
       ok: true,
-      checkpoints: 2,
+      kept: 1,
     });
   });
 

@@ -61,7 +61,7 @@ describe('stopping an agent', () => {
       again.body.credential_token,
     );
     onTestFinished(() => anew.close());
-    expect(await anew.check('too early')).toMatchObject({ decision: 'deny', cause: 'halt' });
+    expect(await anew.check('early')).toMatchObject({ decision: 'deny', cause: 'halt' });
     const release = { reason: 'new key, new token' };
     expect((await gateway.call('POST', `/api/v1/halts/${halted.body.halt.id}/release`, release)).status).toBe(200);
     expect(await anew.check('mended')).toMatchObject({ decision: 'allow' });
