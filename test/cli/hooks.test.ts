@@ -76,6 +76,13 @@ describe('svc hooks', () => {
     expect((await home.svc(['doctor', tool])).status).toBe(1);
   });
 
+  test.each(TOOLS)('%s: names a policy to start with, which is there', async (tool) => {
+    const { stderr } = await openHome().svc(['install', tool]);
+    const path = /A policy to start with: (.+)/.exec(stderr)?.[1] ?? '';
+    expect(path.endsWith(join('examples', 'policies', `${tool}.yaml`))).toBe(true);
+    expect(readFileSync(path, 'utf8')).toContain('rules:');
+  });
+
   test.each(TOOLS)('%s: a file that was not there is gone afterwards', async (tool) => {
     const home = openHome();
     expect((await home.svc(['install', tool])).status).toBe(0);

@@ -10,10 +10,15 @@ const REFERENCE = fileURLToPath(new URL('../../docs/policies.md', import.meta.ur
 const FOLDER = fileURLToPath(new URL('../../examples/policies/', import.meta.url));
 
 describe('policy examples', () => {
-  test('the examples are the starter policy and three realistic ones, with cases', () => {
+  test('the examples are a starter, three with cases, and one for each coding agent', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([
+      'claude-code.yaml',
+      'codex.yaml',
       'coding-agent.test.yaml',
       'coding-agent.yaml',
+      'copilot.yaml',
+      'cursor.yaml',
+      'gemini.yaml',
       'research-fleet.test.yaml',
       'research-fleet.yaml',
       'starter.test.yaml',
@@ -25,7 +30,7 @@ describe('policy examples', () => {
 
   test.each([
     ['starter', 13],
-    ['coding-agent', 13],
+    ['coding-agent', 17],
     ['support-agent', 15],
     ['research-fleet', 13],
   ])('every case of the example %s holds', async (name, count) => {
@@ -63,7 +68,12 @@ describe('policy examples', () => {
       'support-agent.yaml: spending (global)',
       'research-fleet.yaml: fleet (org:lab)',
       'support-agent.yaml: support (org:acme)',
+      'claude-code.yaml: claude-code (team:acme/dev)',
+      'codex.yaml: codex (team:acme/dev)',
       'coding-agent.yaml: coding-agents (team:acme/coding)',
+      'copilot.yaml: copilot (team:acme/dev)',
+      'cursor.yaml: cursor (team:acme/dev)',
+      'gemini.yaml: gemini (team:acme/dev)',
       'research-fleet.yaml: gatherers (team:lab/gather)',
       'research-fleet.yaml: writers (team:lab/write)',
       'support-agent.yaml: support-desk (team:acme/support)',

@@ -1,6 +1,7 @@
 /** `svc hooks install|uninstall|run`: coding agents that ask the gateway before they use a tool. */
 import { homedir } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { PACKAGE_ROOT } from '../../app/package-files.ts';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { ask, readEvent } from '../../hooks/ask.ts';
@@ -22,6 +23,7 @@ export const install: Run = async (invocation) => {
   const changed = await onFile(path, () => installFile(agent, path, installationOf(invocation)));
   note(`${changed === 'changed' ? 'Installed' : 'Already installed'}: ${agent.title} asks the gateway, by ${path}.`);
   for (const line of agent.notes) note(line);
+  note(`A policy to start with: ${join(PACKAGE_ROOT, 'examples', 'policies', `${agent.name}.yaml`)}`);
   if (!invocation.env.SVC_AGENT_TOKEN)
     note(`Set SVC_AGENT_TOKEN where ${agent.title} runs, to the token that \`svc agents register\` has shown.`);
 };
