@@ -22,6 +22,7 @@ import { ApiKeyIndex } from '../src/credentials/api-key-index.ts';
 import { digestOfPresented } from '../src/doors/rpc/credential-digests.ts';
 import { createMailer } from '../src/mail/mailer.ts';
 import { heading, line } from './lib/report.ts';
+import { hostileMessages, pieces } from './lib/strangers.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -196,6 +197,13 @@ function redaction(): void {
     'ms',
     1_500,
   );
+  const marks = `a${'\u0315'.repeat(250_000)}${'\u0300'.repeat(250_000)}`;
+  check(
+    'an attribute name of 500,000 marks to normalize',
+    processorMsOf(() => redactAttributes({ [marks]: 1 }, keys)),
+    'ms',
+    50,
+  );
   check(
     'memory of 300,000 ever new attribute names',
     keptMbOf(() => times(300_000, (nth) => keys.covers(String(nth).padEnd(60, 'x')))),
@@ -299,6 +307,20 @@ function apiKeys(): void {
   );
 }
 
+/** No message of a stranger costs more than this before its credential is known. */
+const STRANGERS_MS = 50;
+
+function strangers(): void {
+  for (const { name, work } of hostileMessages())
+    check(`${name}, of a stranger`, Math.min(...[0, 1, 2].map(() => processorMsOf(work))), 'ms', STRANGERS_MS);
+  let kept: unknown;
+  const keep = (): void => {
+    kept = pieces();
+  };
+  check('memory of 64 KiB of gRPC in pieces of a byte', keptMbOf(keep), 'MB', 1);
+  if (kept === undefined) throw new Error('nothing was kept');
+}
+
 /** A time-out of the mailer must hold although nothing but the garbage collector looks at its timer. */
 async function mailTimeout(): Promise<void> {
   const relay = createServer((socket) => {
@@ -337,6 +359,7 @@ heading('Do the parts that anybody can load keep to their limits of time and mem
 conditions();
 policies();
 redaction();
+strangers();
 apiKeys();
 deepPages();
 await mailTimeout();

@@ -1,6 +1,7 @@
 /** Sends a real gateway requests that are almost right, over HTTP and gRPC: each must get an answer, and no defect. */
 import { Agent, request } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
+import { field } from '../../src/doors/proto/fields.ts';
 import { ADMIN_KEY, type TestGateway } from '../support/gateway.ts';
 import { framed } from '../support/grpc-frames.ts';
 import { randomOf } from '../support/random.ts';
@@ -55,6 +56,7 @@ const REST_BODIES: readonly Json[] = [
     tool_input: { command: 'ls' },
   },
   { outcome: 'failure', error: 'e', reason: 'r' },
+  { agent: AGENT, action: 'a', attributes: { n: 9_007_199_254_740_992, ['\u0315\u0300'.repeat(2_000)]: 1 } },
 ];
 const QUERIES = [
   '',
@@ -74,10 +76,16 @@ const GRPC_PATHS = [
   '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse',
   '/grpc.health.v1.Health/Check',
 ];
+/** Of each, many in a row once held the gateway up: parts of messages, texts beyond ASCII, groups, unknown fields. */
+const HOSTILE_FIELDS = ['0a00', '1a00', '2a00', '6a00', '1a020a00', '1a02c3a9', '3a00', '7800', '7b7b7c7c'];
+/** As the HTTP request of a CheckRequest of Envoy. */
+const inEnvoy = (http: Buffer): Buffer => field(1, field(4, field(2, http)));
 const GRPC_BYTES = [
   Buffer.from('0a180a0461636d6512067365617263681a07637261776c6572', 'hex'),
   Buffer.from('0a20221e121c1203474554220161' + '2a0b6578616d706c652e6f7267', 'hex'),
   Buffer.from('0a0573657276120a746f6f6c732f63616c6c22107b226e616d65223a22736561726368227d', 'hex'),
+  ...HOSTILE_FIELDS.map((hex) => Buffer.alloc(4_000, Buffer.from(hex, 'hex'))),
+  ...HOSTILE_FIELDS.map((hex) => inEnvoy(Buffer.alloc(4_000, Buffer.from(hex, 'hex')))),
 ];
 
 /** What a gateway without accounts answers to whoever wants to sign in (docs/errors.md). */

@@ -358,6 +358,10 @@ const MCP = Buffer.concat([
   field(4, '{"name":"search","arguments":{"q":"x"}}'),
   field(5, pair('authorization', `Bearer ${TOKEN}`)),
 ]);
+/** Many fields of nothing, within the limits and beyond them. */
+const FLOODS = ['1a00', '2a00', '0a00', '6a00', '1a020a00', '7800', '7b7c'].flatMap((hex) =>
+  [150, 250].map((times) => Buffer.from(hex.repeat(times), 'hex')),
+);
 const readForeign = (input: Buffer): { ok: boolean } =>
   attempt(() => {
     const fields = fieldsOf(input, 1, 4, 5);
@@ -504,8 +508,8 @@ export const TARGETS: readonly Target[] = [
     ],
     (value) => readBatch(value, 100),
   ),
-  bytes('ext_authz', 25, [ENVOY], readForeign),
-  bytes('ExtMcp', 25, [MCP], readForeign),
+  bytes('ext_authz', 25, [ENVOY, ...FLOODS.map((flood) => field(1, field(4, field(2, flood))))], readForeign),
+  bytes('ExtMcp', 25, [MCP, ...FLOODS], readForeign),
   tree(
     'MCP messages',
     25,

@@ -1,7 +1,7 @@
 /**
  * Everything at once that clients do to hold a server's memory and time: connections that are idle or send their
- * requests a byte at a time, streams that are reset as soon as they are opened, dashboards that do not read. Honest
- * agents go on beside them.
+ * requests a byte at a time, streams that are reset as soon as they are opened, messages of millions of empty fields,
+ * dashboards that do not read. Honest agents go on beside them.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -37,6 +37,7 @@ type Doings = {
   readonly slow: number;
   readonly idleGrpc: number;
   readonly resets: number;
+  readonly floods: number;
 };
 
 /** In a process of their own: beside thousands of connections the time of the honest ones could not be measured. */
@@ -46,7 +47,10 @@ function startHostile(gateway: TestGateway, counts: readonly number[]): { now: D
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   endIfOrphaned(child);
-  const hostile = { now: { idle: 0, slow: 0, idleGrpc: 0, resets: 0 }, end: () => void child.kill('SIGKILL') };
+  const hostile = {
+    now: { idle: 0, slow: 0, idleGrpc: 0, resets: 0, floods: 0 },
+    end: () => void child.kill('SIGKILL'),
+  };
   createInterface(child.stdout).on('line', (line) => {
     hostile.now = JSON.parse(line) as Doings;
   });
@@ -97,7 +101,7 @@ describe('hostile clients', () => {
         samples.push(residentMib(gateway.process.pid));
         for (const kind of ['idle', 'idleGrpc', 'slow'] as const) most[kind] = Math.max(most[kind], hostile.now[kind]);
       }
-      const { resets } = hostile.now;
+      const { resets, floods } = hostile.now;
       for (const end of [hostile.end, closeDashboards]) end();
       const during = load.answered.length - aloneCount;
       await sleep(1_000);
@@ -121,6 +125,7 @@ describe('hostile clients', () => {
         'connections that send a byte at a time, most at once': most.slow,
         'dashboards that read nothing': DASHBOARDS,
         'streams reset at once': resets,
+        'messages of nothing but fields or brackets': floods,
         'checks of honest agents meanwhile': during,
         'checks on a connection of their own, over HTTP / gRPC': `${newcomers.answered.http} / ${newcomers.answered.grpc}`,
         'the longest of these took': `${Math.round(newcomers.longestMs)} ms`,

@@ -77,10 +77,72 @@ async function resetRapidly() {
   }
 }
 
+/**
+ * Messages that are nothing but fields, or brackets: each once took seconds, or ended the gateway. By somebody who shows
+ * no credential, one after the other.
+ */
+const MIB = 1024 * 1024;
+const filled = (bytes, hex) => Buffer.alloc(bytes, Buffer.from(hex, 'hex'));
+const varint = (value) => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)]);
+const field = (number, content) => Buffer.concat([Buffer.from([number * 8 + 2, ...varint(content.length)]), content]);
+const inEnvoy = (http) => field(1, field(4, field(2, http)));
+const ENVOY = '/envoy.service.auth.v3.Authorization/Check';
+const EXT_MCP = '/agentgateway.dev.ext_mcp.ExtMcp/CheckRequest';
+const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+const FLOODS = [
+  [ENVOY, inEnvoy(filled(4 * MIB - 64, '1a00'))],
+  [ENVOY, inEnvoy(filled(4 * MIB - 64, '6a00'))],
+  [EXT_MCP, filled(4 * MIB - 64, '2a00')],
+  [EXT_MCP, field(3, filled(4 * MIB - 64, '0a00'))],
+  [CHECK, filled(MIB - 64, '1a02c3a9')],
+  [CHECK, filled(MIB - 64, '3a00')],
+];
+const BODIES = ['['.repeat(MIB), `{"attributes":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`];
+let floods = 0;
+let flooded = 0;
+
+function flood(session, path, message) {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  const call = session.request({
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  return new Promise((resolve) => {
+    call.on('error', () => undefined);
+    call.on('close', resolve);
+    call.resume().end(Buffer.concat([prefix, message]));
+  });
+}
+
+async function floodOnAndOn() {
+  for (;;) {
+    const session = connectHttp2(`http://127.0.0.1:${grpcPort}`, { localAddress: nextAddress() });
+    session.on('error', () => undefined);
+    for (const [path, message] of FLOODS) {
+      if (session.closed || session.destroyed) break;
+      await Promise.race([flood(session, path, message), sleep(10_000)]);
+      floods += 1;
+    }
+    session.destroy();
+    const headers = { 'content-type': 'application/json' };
+    const options = { method: 'POST', headers, body: BODIES[(flooded += 1) % BODIES.length] };
+    await fetch(`http://127.0.0.1:${httpPort}${CHECK}`, options).then(
+      (answer) => answer.arrayBuffer(),
+      () => undefined,
+    );
+    floods += 1;
+    await sleep(100);
+  }
+}
+
 const slow = holdOpen(httpPort, slowCount, 100, dripping);
 const idle = holdOpen(httpPort, idleCount, 1_000, () => undefined);
 const idleGrpc = holdOpen(grpcPort, idleGrpcCount, 10_000, (socket) => socket.write(PREFACE));
 void resetRapidly();
+void floodOnAndOn();
 setInterval(() => {
-  console.log(JSON.stringify({ idle: idle(), slow: slow(), idleGrpc: idleGrpc(), resets }));
+  console.log(JSON.stringify({ idle: idle(), slow: slow(), idleGrpc: idleGrpc(), resets, floods }));
 }, 1_000);
