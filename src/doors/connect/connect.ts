@@ -7,6 +7,7 @@ import { ok, type Result } from '../../core/base/result.ts';
 import { quote } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { refuseUnknown } from '../api/body.ts';
+import { GuardedHead } from '../engine/guarded-head.ts';
 import type { HttpResponse } from '../engine/route.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import { jsonCodec } from '../proto/json.ts';
@@ -19,7 +20,17 @@ import type { Header, HttpStatus } from '../shared/http-answer.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode, rateLimitHeaders, retryAfterSecs } from '../shared/rpc-code.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import type { ConnectHead } from './head.ts';
+
+/** The headers that the protocol has of its own. Undefined when not sent, or empty. */
+export class ConnectHead extends GuardedHead {
+  version: string | undefined = undefined;
+  timeout: string | undefined = undefined;
+
+  protected override takeOther(name: string, value: string): void {
+    if (name === 'connect-protocol-version') this.version = value || undefined;
+    else if (name === 'connect-timeout-ms') this.timeout = value || undefined;
+  }
+}
 
 /** An answer of the protocol. Without headers, a success is sent the fastest way. */
 export type ConnectReply = HttpResponse & Required<Pick<HttpResponse, 'text'>>;

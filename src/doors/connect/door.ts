@@ -7,8 +7,7 @@ import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import type { Engine, RequestHead } from '../engine/engine.ts';
 import { Exchange } from '../engine/exchange.ts';
-import { type ConnectMethod, type ConnectReply, connectError } from './connect.ts';
-import { ConnectHead } from './head.ts';
+import { ConnectHead, type ConnectMethod, type ConnectReply, connectError } from './connect.ts';
 
 export type ConnectDoorOptions = {
   readonly door: DoorState;

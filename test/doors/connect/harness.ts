@@ -1,7 +1,11 @@
 /** The methods of the Connect door over a fake gateway, both new for each test of a file that calls `withMethods`. */
 import { beforeEach } from 'vitest';
-import { type ConnectMethod, type ConnectReply, connectMethods } from '../../../src/doors/connect/connect.ts';
-import { ConnectHead } from '../../../src/doors/connect/head.ts';
+import {
+  ConnectHead,
+  type ConnectMethod,
+  type ConnectReply,
+  connectMethods,
+} from '../../../src/doors/connect/connect.ts';
 import type { Exchange } from '../../../src/doors/engine/exchange.ts';
 import type { Header } from '../../../src/doors/shared/http-answer.ts';
 import { type FakeGateway, fakeGateway, TOKEN } from '../../support/fake-ports.ts';
