@@ -11,26 +11,15 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  rmSync,
   statSync,
   unlinkSync,
-  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../core/audit/audit-line.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import { codeOf, messageOf, quote } from '../core/base/text.ts';
-import {
-  ifThere,
-  ifThereSync,
-  isOutOfDescriptors,
-  syncDirectory,
-  syncFile,
-  textIfThereSync,
-  withOpenFile,
-} from '../system/files.ts';
-import { isProcess } from '../system/machine.ts';
+import { ifThere, ifThereSync, isOutOfDescriptors, syncDirectory, syncFile, withOpenFile } from '../system/files.ts';
 import type { ChainHead } from './line.ts';
 import { type RecoveryNotice, recoverLog } from './recovery.ts';
 import { segmentAt } from './segments.ts';
@@ -44,7 +33,7 @@ export type LockFault = { readonly kind: 'locked'; readonly holder: string };
 /**
  * An advisory lock of the kernel where the `flock` command exists: it holds across containers that share a volume and
  * ends with the process, however that ends. The lock belongs to the open file, so it outlives the command that took it.
- * Elsewhere a file made exclusively, which counts as stale once its process is gone.
+ * Elsewhere the lock of the data directory is the only one.
  */
 export function acquireLock(directory: string): Result<Lock, LockFault> {
   const path = join(directory, 'lock');
@@ -56,7 +45,7 @@ export function acquireLock(directory: string): Result<Lock, LockFault> {
   }
   closeSync(fd);
   if (error === undefined && status === 1) return fail({ kind: 'locked', holder: readFileSync(path, 'utf8').trim() });
-  return acquirePidFile(join(directory, 'lock.pid'));
+  return ok({ release: () => undefined });
 }
 
 // The kernel holds the lock; the name in it only helps a human, and a full disk must not keep the gateway from
@@ -68,36 +57,6 @@ function nameHolder(fd: number): void {
   } catch (error) {
     if (codeOf(error) !== 'ENOSPC' && codeOf(error) !== 'EDQUOT') throw error;
   }
-}
-
-/** Exported for its tests; `acquireLock` falls back to it. */
-export function acquirePidFile(path: string): Result<Lock, LockFault> {
-  const own = `${process.pid} ${startOf(process.pid)}`;
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    try {
-      writeFileSync(path, own, { flag: 'wx', mode: 0o600 });
-      return ok({ release: () => unlinkSync(path) });
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    }
-    const holder = textIfThereSync(path);
-    if (holder === undefined) continue;
-    // Our own mark is left by a thread of this process that crashed: the gateway runs one writer at a time.
-    if (holder !== own && isAlive(holder)) return fail({ kind: 'locked', holder: holder.split(' ')[0] ?? '' });
-    rmSync(path, { force: true });
-  }
-  return fail({ kind: 'locked', holder: textIfThereSync(path) ?? '' });
-}
-
-function isAlive(holder: string): boolean {
-  const [pid, start] = holder.split(' ');
-  return isProcess(Number(pid)) && startOf(Number(pid)) === start;
-}
-
-/** Tells two processes apart that got the same id one after the other. Empty where the system does not say. */
-function startOf(pid: number): string {
-  const stat = textIfThereSync(`/proc/${pid}/stat`) ?? '';
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
 // Makes written data survive a loss of power. A file that retention has deleted is skipped.

@@ -3,12 +3,12 @@
  * children.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
-import { acquireLock, acquirePidFile, openAuditWriter } from '../../src/audit-log/writer.ts';
+import { acquireLock, openAuditWriter } from '../../src/audit-log/writer.ts';
 import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
 
 const CHILD = fileURLToPath(new URL('writer-child.mjs', import.meta.url));
@@ -124,39 +124,10 @@ describe('failure', () => {
     writer.close();
   });
 
-  test.skipIf(!existsSync('/proc/self/stat'))(
-    "without the kernel's lock a file with the process id serves; a dead one frees it",
-    () => {
-      const directory = freshDirectory();
-      const path = join(directory, 'lock.pid');
-      const first = acquirePidFile(path);
-      expect(first.ok).toBe(true);
-      expect(acquirePidFile(path).ok).toBe(true); // a writer of this process that broke left its mark
-      const elsewhere = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
-        stdio: ['pipe', 'ignore', 'ignore'],
-      });
-      onTestFinished(() => {
-        elsewhere.kill('SIGKILL');
-      });
-      const stat = readFileSync(`/proc/${elsewhere.pid}/stat`, 'utf8');
-      const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-      writeFileSync(path, `${elsewhere.pid} ${start}`);
-      expect(acquirePidFile(path)).toEqual({ ok: false, fault: { kind: 'locked', holder: String(elsewhere.pid) } });
-      for (const stale of [`${elsewhere.pid} 1`, '999999999 5', '999999999 ', '', 'nonsense']) {
-        writeFileSync(path, stale);
-        const taken = acquirePidFile(path);
-        expect(taken.ok).toBe(true);
-        if (taken.ok) taken.value.release();
-        expect(existsSync(path)).toBe(false);
-      }
-      expect(() => acquirePidFile(join(directory, 'nowhere', 'lock.pid'))).toThrow('ENOENT');
-    },
-  );
-
   test.each([
     ['there is no command that takes the kernel’s lock', undefined],
     ['the file system has no such locks', 'echo >&2 flock: 3: No locks available; exit 71'],
-  ])('where %s, the file with the process id serves instead', (_why, flock) => {
+  ])('where %s, the log opens without', (_why, flock) => {
     const directory = freshDirectory();
     const path = process.env.PATH;
     onTestFinished(() => {
@@ -164,10 +135,7 @@ describe('failure', () => {
     });
     process.env.PATH = directory;
     if (flock !== undefined) writeFileSync(join(directory, 'flock'), `#!/bin/sh\n${flock}\n`, { mode: 0o700 });
-    const locked = acquireLock(directory);
-    expect(readFileSync(join(directory, 'lock.pid'), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
-    if (locked.ok) locked.value.release();
-    expect(existsSync(join(directory, 'lock.pid'))).toBe(false);
+    expect(acquireLock(directory).ok).toBe(true);
   });
 
   test('the log and its folder are readable by their owner only', () => {
