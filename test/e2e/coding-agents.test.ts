@@ -2,7 +2,7 @@
  * The hooks as `svc hooks install` writes them, in the coding agents themselves. They are large, and installed by hand
  * in a folder outside of the project:
  *
- *   npm i @anthropic-ai/claude-code-linux-x64@2.1.332 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 @github/copilot@1.0.102
+ *   npm i @anthropic-ai/claude-code-linux-x64@2.1.332 @openai/codex@0.171.0 @google/gemini-cli@0.61.0 @github/copilot@1.0.102
  *   SVC_TEST_CLAUDE=…/claude SVC_TEST_CODEX=…/codex SVC_TEST_GEMINI=…/.bin/gemini SVC_TEST_COPILOT=…/copilot \
  *     npx vitest run test/e2e/coding-agents.test.ts
  */
