@@ -98,6 +98,9 @@ async function start(context: StartContext): Promise<Gateway> {
   closers.add('the spend store', () =>
     decisions.recording.spend.save().catch((error: unknown) => onError(error, 'saving budgets')),
   );
+  closers.add('the statistics', () =>
+    decisions.statsSaver.save().catch((error: unknown) => onError(error, 'saving statistics')),
+  );
   closers.add('requests in flight', (grace) => supervisor.drainIo(grace.leftMs()));
   // Those that ended while the gateway was away: nobody is denied because of them any more.
   const { governor, haltKeeper } = decisions;
@@ -182,6 +185,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     spend: decisions.recording.spend,
     isShared: database !== undefined && cluster === undefined,
     stats: decisions.stats,
+    statsSaver: decisions.statsSaver,
     threads: threads.threads,
     tickApprovals: cluster?.states.tickApprovals,
   });

@@ -232,7 +232,7 @@ const ofNames = ({ stats }: Measured): readonly Metric[] =>
       'svc_rule_denies_total',
       'Checks denied by a rule; without labels, those of all rules beyond the first 500.',
       () =>
-        [...stats.rules.entries(), ['', '', stats.rules.others] as const].map(([policy, ruleId, value]) => ({
+        [...stats.rules.entries(), ['', '', stats.rules.others] as const].map(([policy, ruleId, [value = 0]]) => ({
           labels: { policy, rule_id: ruleId },
           value,
         })),

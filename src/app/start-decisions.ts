@@ -7,14 +7,17 @@ import type { Approval } from '../core/approvals/approval.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
 import { matchOf } from '../core/halts/match.ts';
+import type { PolicySet } from '../core/policy/policy.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
+import { createEmbeddedStats } from '../stores/embedded/stats.ts';
 import { BUCKET_SECS } from '../threads/durations.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
+import { StatsSaver } from '../threads/main/stats-saver.ts';
 import { Strangers } from '../threads/main/strangers.ts';
 import { OWN } from '../threads/protocol.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
@@ -46,6 +49,7 @@ export type Decisions = {
   readonly recording: Recording;
   readonly webhooks: Webhooks;
   readonly stats: Stats;
+  readonly statsSaver: StatsSaver;
 };
 
 export function startDecisions(
@@ -54,7 +58,7 @@ export function startDecisions(
   { audit, clock, threads }: Threads,
   cluster: Cluster | undefined,
 ): Decisions {
-  const { config, log } = context;
+  const { config } = context;
   const agents = cluster?.agents ?? createEmbeddedAgents(store);
   const budgets = cluster?.money.budgets ?? createEmbeddedBudgets(store);
   const ownStates = createEmbeddedStates(store);
@@ -73,10 +77,7 @@ export function startDecisions(
     ...{ states: ownStates, governor, audit, clock, onError },
     shared: cluster?.webhooks,
   });
-  const stats = new Stats(
-    clock.nowMs(),
-    BUCKET_SECS.map((secs) => secs * 1000),
-  );
+  const statistics = openStats(store, clock.nowMs());
   const onApproval = (approval: Approval): void => approvalWaits.wake(approval);
   const recording = startRecorder({
     governor,
@@ -88,22 +89,17 @@ export function startDecisions(
     controls: cluster?.controls,
     clock,
     webhooks,
-    stats,
+    stats: statistics.stats,
     onApproval,
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
-  const policyKeeper = createPolicyKeeper({
-    isPublished: cluster !== undefined,
-    path: policyPath,
-    policies,
-    governor,
-    audit,
-    clock,
-    log,
-    onError,
-    onFailed: (reason, actor) => webhooks.reportOwn('policy.reload_failed', { reason, by: actor }),
-  });
+  const policyKeeper = keepPolicies(
+    context,
+    { policyPath, policies, onError },
+    { audit, clock },
+    { governor, webhooks, cluster },
+  );
   const limiters = limitersOf(config);
   const commands = new CommandRunner({
     ...recording,
@@ -129,8 +125,37 @@ export function startDecisions(
   const approvalWaits = waitsFor(commands, clock);
   if (cluster !== undefined) followCluster(cluster, { commands, governor, policyKeeper, recording, threads });
   cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
-  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
+  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, ...statistics };
 }
+
+/** The statistics of the runs before, and who saves them. */
+function openStats(store: Resources['store'], nowMs: number): Pick<Decisions, 'stats' | 'statsSaver'> {
+  const stats = new Stats(
+    nowMs,
+    BUCKET_SECS.map((secs) => secs * 1000),
+  );
+  const kept = createEmbeddedStats(store);
+  stats.restore(kept.load(), nowMs);
+  return { stats, statsSaver: new StatsSaver(stats, kept) };
+}
+
+const keepPolicies = (
+  { log }: StartContext,
+  { policyPath, policies, onError }: Pick<Resources, 'policyPath' | 'onError'> & { readonly policies: PolicySet },
+  { audit, clock }: Pick<Threads, 'audit' | 'clock'>,
+  { governor, webhooks, cluster }: Pick<Decisions, 'governor' | 'webhooks'> & { readonly cluster: Cluster | undefined },
+): PolicyKeeper =>
+  createPolicyKeeper({
+    isPublished: cluster !== undefined,
+    path: policyPath,
+    policies,
+    governor,
+    audit,
+    clock,
+    log,
+    onError,
+    onFailed: (reason, actor) => webhooks.reportOwn('policy.reload_failed', { reason, by: actor }),
+  });
 
 type Following = Pick<Decisions, 'commands' | 'governor' | 'policyKeeper' | 'recording'> & Pick<Threads, 'threads'>;
 

@@ -13,6 +13,7 @@ import type { Logger } from '../system/log.ts';
 import { sumOfDurations } from '../threads/durations.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
+import type { StatsSaver } from '../threads/main/stats-saver.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import type { Config } from './config.ts';
 
@@ -27,6 +28,8 @@ const EXPIRE_HALTS_EVERY_MS = 1_000;
 /** How often the time that checks take is looked at, and what is older than a day dropped from the statistics. */
 const LATENCY_EVERY_MS = 5_000;
 const PRUNE_STATS_EVERY_MS = 60_000;
+/** What a crash takes from the statistics at most, with the time that a write takes: a minute is promised. */
+const SAVE_STATS_EVERY_MS = 20_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
@@ -45,6 +48,7 @@ type Timed = {
   readonly commands: OwnCommands;
   readonly spend: SpendSaver;
   readonly stats: Stats;
+  readonly statsSaver: Pick<StatsSaver, 'save'>;
   readonly threads: IoThreads;
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
@@ -66,6 +70,7 @@ export function startTimers({
   commands,
   spend,
   stats,
+  statsSaver,
   threads,
   apiKeys,
   keyDeletion,
@@ -106,6 +111,10 @@ export function startTimers({
       LATENCY_EVERY_MS,
     ),
     setInterval(() => stats.prune(clock.nowMs()), PRUNE_STATS_EVERY_MS),
+    setInterval(
+      () => void statsSaver.save().catch((error: unknown) => onError(error, 'saving statistics')),
+      SAVE_STATS_EVERY_MS,
+    ),
     setInterval(() => {
       // The pool logs once that the database is away, and the next turn makes up for this one.
       if (guard.isBelieved())

@@ -6,7 +6,9 @@ import type { SharedTickets } from '../cluster/tickets.ts';
 import { orgInReach } from '../core/access.ts';
 import { fail, ok } from '../core/base/result.ts';
 import { mergedStats } from '../core/stats/merge.ts';
-import type { Stats, StatsView } from '../core/stats/stats.ts';
+import type { Stats } from '../core/stats/stats.ts';
+import type { StatsView } from '../core/stats/view.ts';
+import type { StatsWindow } from '../core/stats/windows.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Topic } from '../ports/cluster.ts';
@@ -73,9 +75,9 @@ export function useCasesOf({
   metrics,
   ...credentials
 }: UseCaseParts): UseCases {
-  cluster?.peers.serve('stats', async ({ orgId }) => {
+  cluster?.peers.serve('stats', async ({ orgId, window }) => {
     audit.catchUp(); // what is written is counted once that is known
-    return stats.view(orgId, clock.nowMs());
+    return stats.view(orgId, clock.nowMs(), window);
   });
   const logWitness = new LogWitness(audit, auditReader);
   return {
@@ -92,11 +94,11 @@ export function useCasesOf({
     decideApproval: (decision) => decideApproval(commands, findLineage, decision),
     waitApproval: ({ reader, ...wait }) => approvalWaits.wait(reader, wait),
     leaveWait: async ({ ticket }) => ok(approvalWaits.leave(ticket)),
-    readStats: async ({ principal, orgId }) => {
+    readStats: async ({ principal, orgId, window }) => {
       const org = orgInReach(principal, orgId);
       if (!org.ok) return org;
-      const own = stats.view(org.value, clock.nowMs());
-      return ok(cluster === undefined ? own : await withOthers(own, org.value, cluster));
+      const own = stats.view(org.value, clock.nowMs(), window);
+      return ok(cluster === undefined ? own : await withOthers(own, { orgId: org.value, window }, cluster));
     },
     createWebhook: ({ principal, webhook }) => webhooks.create(principal, webhook),
     listWebhooks: async ({ principal, ...listing }) => webhooks.list(principal, listing),
@@ -130,8 +132,12 @@ export function useCasesOf({
 }
 
 /** Of a gateway that does not answer in time, what is shown says that it is incomplete. */
-async function withOthers(own: StatsView, orgId: string | undefined, { peers }: Cluster): Promise<StatsView> {
-  const gathered = await peers.askAll('stats', { orgId });
+async function withOthers(
+  own: StatsView,
+  asked: { readonly orgId: string | undefined; readonly window: StatsWindow },
+  { peers }: Cluster,
+): Promise<StatsView> {
+  const gathered = await peers.askAll('stats', asked);
   if (!gathered.ok) return { ...own, isIncomplete: true };
   const { answers, missing } = gathered.value;
   const merged = mergedStats([own, ...answers.map(({ answer }) => answer)]);

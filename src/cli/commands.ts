@@ -4,6 +4,7 @@ import { DECISION_CAUSES } from '../core/decision-cause.ts';
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
 import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
+import { STATS_WINDOWS } from '../core/stats/windows.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
 import { CHECKED, LIMIT, ORG } from './common-options.ts';
@@ -278,9 +279,12 @@ const READING: readonly CommandRow[] = [
   },
   {
     synopsis: 'stats',
-    summary: 'count checks, denies and spend of the last 24 hours',
-    options: [ORG],
-    example: 'svc stats --org acme',
+    summary: 'count checks, denies and spend of the last day, or another span',
+    options: [
+      { flags: '--since <span>', meaning: 'how far back to count; 24h by default', choices: STATS_WINDOWS },
+      ORG,
+    ],
+    example: 'svc stats --since 1h --org acme',
     load: async () => (await import('./commands/stats.ts')).run,
   },
   {

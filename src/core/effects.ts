@@ -36,7 +36,7 @@ export type Effect =
   | {
       readonly kind: 'spend-recorded';
       /** What is new; undefined for a record that was counted before. */
-      readonly spent?: { readonly orgId: string; readonly microUsd: number };
+      readonly spent?: { readonly agent: AgentIdentity; readonly microUsd: number };
     }
   /** A decision of a person, to be saved before the answer is sent: see `StateStore`. */
   | { readonly kind: 'state-saved'; readonly table: StateTable; readonly id: string; readonly row: unknown }

@@ -66,7 +66,7 @@ export function recordUsage(
   if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
   if (op !== undefined) ops.addSpend(op, costMicroUsd);
   const effects: Effect[] = [
-    { kind: 'spend-recorded', spent: { orgId: entry.identity.orgId, microUsd: costMicroUsd } },
+    { kind: 'spend-recorded', spent: { agent: entry.identity, microUsd: costMicroUsd } },
     ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
   ];
   if (budgets.exceedsGrants(entry.budget ?? entry.identity)) return { reply, effects, exceedsGrants: true };

@@ -10,7 +10,8 @@ import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import type { UsageKey } from '../core/outcome.ts';
-import type { StatsView } from '../core/stats/stats.ts';
+import type { StatsView } from '../core/stats/view.ts';
+import type { StatsWindow } from '../core/stats/windows.ts';
 import type { Interest, UnnumberedEvent } from './events.ts';
 
 /** One run of a gateway, from its start to its end: a random UUID. */
@@ -192,7 +193,10 @@ export type Questions = {
   /** Likewise for what operators order, which takes longer: all gateways confirm it first. */
   readonly order: Questions['decide'];
   /** What was checked, denied and spent there; `orgId`: of one org, else of all. */
-  readonly stats: { readonly asked: { readonly orgId: string | undefined }; readonly answer: StatsView };
+  readonly stats: {
+    readonly asked: { readonly orgId: string | undefined; readonly window: StatsWindow };
+    readonly answer: StatsView;
+  };
   /** What its audit log has, newest first. */
   readonly log: { readonly asked: LogAsked; readonly answer: Result<LogPiece, Fault> };
   /** To use up a ticket that it has given out; `taken` is absent where it is not good, or not any more. */

@@ -10,6 +10,7 @@ import type { StateTable } from '../core/effects.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Account } from '../core/identity/account.ts';
 import type { Role, Scope } from '../core/identity/roles.ts';
+import type { StatsRow, UnsavedStats } from '../core/stats/stats.ts';
 
 /**
  * Rejection of a store on this machine's disk when the system refuses a write, for example because the disk is full. It
@@ -64,6 +65,12 @@ export type SavedAt = readonly string[] | void;
 export type BudgetStore = {
   load(): Iterable<BudgetRow>;
   save(changes: readonly BudgetChange[]): Promise<void>;
+};
+
+/** Keeps statistics across restarts. Resolves once the rows would survive a crash. */
+export type StatsStore = {
+  load(): Iterable<StatsRow>;
+  save(unsaved: readonly UnsavedStats[]): Promise<void>;
 };
 
 /** Keeps the decisions of people as plain data. Resolves once the change would survive a crash. */

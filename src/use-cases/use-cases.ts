@@ -11,7 +11,8 @@ import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/command
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
 import type { Principal, Scope } from '../core/identity/roles.ts';
-import type { StatsView } from '../core/stats/stats.ts';
+import type { StatsView } from '../core/stats/view.ts';
+import type { StatsWindow } from '../core/stats/windows.ts';
 import type { Webhook, WebhookStatus } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
@@ -110,7 +111,7 @@ type OwnUseCases = {
   >;
   /** Ends a wait whose caller has left. */
   readonly leaveWait: UseCase<{ readonly ticket: string }, void>;
-  readonly readStats: UseCase<OrgFilter, StatsView>;
+  readonly readStats: UseCase<OrgFilter & { readonly window: StatsWindow }, StatsView>;
   readonly createWebhook: UseCase<{ readonly principal: Principal; readonly webhook: NewWebhook }, Webhook>;
   readonly listWebhooks: UseCase<
     PageRequest & { readonly principal: Principal; readonly orgId: string | undefined },

@@ -1,4 +1,4 @@
-/** `svc stats`: what was checked, denied and spent in the last 24 hours. */
+/** `svc stats`: what was checked, denied and spent in the last minutes to the last month. */
 import type { Invocation } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { show, styledTable } from '../terminal/output.ts';
@@ -19,6 +19,21 @@ const TABLES: readonly { readonly path: string; readonly columns: readonly Colum
       { title: 'RULE', cell: (row) => row.rule_id ?? '' },
     ],
   },
+  {
+    path: 'top.spenders',
+    columns: [
+      { title: 'SPENT', cell: (row) => usd(row.spend_usd), isWhole: true },
+      { title: 'AGENT', cell: (row) => agentText(row) ?? OTHERS },
+    ],
+  },
+  {
+    path: 'top.agents',
+    columns: [
+      { title: 'CHECKS', cell: 'checks', isWhole: true },
+      { title: 'DENIED', cell: 'denies', isWhole: true },
+      { title: 'AGENT', cell: (row) => agentText(row) ?? OTHERS },
+    ],
+  },
   { path: 'denies.by_agent', columns: [DENIES, { title: 'AGENT', cell: (row) => agentText(row) ?? OTHERS }] },
   {
     path: 'orgs',
@@ -36,7 +51,8 @@ const MOST_ROWS = 10;
 
 export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
-  const answer = await (await Api.of(invocation)).get('/api/v1/stats', 'checks', { org_id: options.text('org') });
+  const query = { window: options.text('since'), org_id: options.text('org') };
+  const answer = await (await Api.of(invocation)).get('/api/v1/stats', 'checks', query);
   await show(globals.output, answer, () => [
     ...summaryOf(answer),
     ...TABLES.flatMap(({ path, columns }) => {

@@ -1,54 +1,53 @@
-/** How long checks took, minute by minute, for a day: made of the histogram that grows since the start. */
-
-const MINUTES = 1_440;
+/** How long checks took, in a ring of spans of one length: made of the histogram that grows since the start. */
 
 /** In milliseconds, at most; null: nothing was measured. */
 export type Percentiles = { readonly p50: number | null; readonly p95: number | null; readonly p99: number | null };
 
-export class LatencyDay {
+export class LatencyRing {
   /** The upper bounds of the buckets, in milliseconds; one more bucket has what takes longer. */
   readonly #bounds: readonly number[];
+  readonly #width: number;
   readonly #counts: Uint32Array;
-  /** The minute that each place of the ring is about. */
-  readonly #minutes = new Float64Array(MINUTES).fill(-1);
-  #known: readonly number[] = [];
+  /** The number since the epoch of the span that each place of the ring is about. */
+  readonly #spans: Float64Array;
 
-  constructor(bounds: readonly number[]) {
+  constructor(bounds: readonly number[], places: number) {
     this.#bounds = bounds;
-    this.#counts = new Uint32Array(MINUTES * (bounds.length + 1));
+    this.#width = bounds.length + 1;
+    this.#counts = new Uint32Array(places * this.#width);
+    this.#spans = new Float64Array(places).fill(-1);
   }
 
-  /** Takes what has been counted since the start, by bucket. What is new belongs to this minute. */
-  note(counts: readonly number[], minute: number): void {
-    const place = minute % MINUTES;
-    const width = this.#bounds.length + 1;
-    if (this.#minutes[place] !== minute) {
-      this.#minutes[place] = minute;
-      this.#counts.fill(0, place * width, (place + 1) * width);
+  /** Adds these counts, by bucket, to this span. */
+  add(counts: readonly number[], span: number): void {
+    const place = span % this.#spans.length;
+    if (this.#spans[place] !== span) {
+      this.#spans[place] = span;
+      this.#counts.fill(0, place * this.#width, (place + 1) * this.#width);
     }
-    counts.forEach((count, bucket) => {
-      this.#counts[place * width + bucket]! += Math.max(0, count - (this.#known[bucket] ?? 0));
-    });
-    this.#known = [...counts];
+    for (const [bucket, count] of counts.entries())
+      if (bucket < this.#width) this.#counts[place * this.#width + bucket]! += count;
   }
 
-  /** Of one minute. */
-  ofMinute(minute: number): Percentiles {
-    return this.#percentiles(this.#minutes[minute % MINUTES] === minute ? this.#bucketsOf(minute % MINUTES) : []);
+  /** The counts of one span, by bucket; empty where nothing was measured. */
+  bucketsOf(span: number): readonly number[] {
+    const place = span % this.#spans.length;
+    return this.#spans[place] === span
+      ? [...this.#counts.subarray(place * this.#width, (place + 1) * this.#width)]
+      : [];
   }
 
-  /** Of all minutes after this one. */
-  since(minute: number): Percentiles {
-    const sum = new Array<number>(this.#bounds.length + 1).fill(0);
-    this.#minutes.forEach((of, place) => {
-      if (of > minute) this.#bucketsOf(place).forEach((count, bucket) => (sum[bucket]! += count));
-    });
+  /** Of one span. */
+  of(span: number): Percentiles {
+    return this.#percentiles(this.bucketsOf(span));
+  }
+
+  /** Of this span and all after it. */
+  from(first: number): Percentiles {
+    const sum = new Array<number>(this.#width).fill(0);
+    for (const span of this.#spans)
+      if (span >= first) for (const [bucket, count] of this.bucketsOf(span).entries()) sum[bucket]! += count;
     return this.#percentiles(sum);
-  }
-
-  #bucketsOf(place: number): readonly number[] {
-    const width = this.#bounds.length + 1;
-    return [...this.#counts.subarray(place * width, (place + 1) * width)];
   }
 
   /** The bound of the bucket that the percentile is in; of the last bucket, the greatest bound. */

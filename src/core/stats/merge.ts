@@ -1,11 +1,25 @@
 /** The statistics of several gateways as one. */
+
+import type { Counts } from './hour.ts';
 import type { Percentiles } from './latency.ts';
-import type { Counts } from './series.ts';
-import { type AgentCount, MOST_SHOWN, mostOf, type RuleCount, type StatsMinute, type StatsView } from './stats.ts';
+import {
+  type AgentCount,
+  type AgentTally,
+  MOST_SHOWN,
+  mostOf,
+  type RuleCount,
+  type RuleTally,
+  type StatsPoint,
+  type StatsView,
+  sumAgent,
+  sumRule,
+  topOf,
+} from './view.ts';
 
 /** Of the same time of day, and of the same orgs. Percentiles cannot be added up: they are those of the slowest. */
-export function mergedStats(views: readonly StatsView[]): StatsView {
+export function mergedStats(views: readonly [StatsView, ...StatsView[]]): StatsView {
   return {
+    window: views[0].window,
     fromMs: Math.min(...views.map(({ fromMs }) => fromMs)),
     toMs: Math.max(...views.map(({ toMs }) => toMs)),
     sum: views.map(({ sum }) => sum).reduce(sumOf),
@@ -25,7 +39,8 @@ export function mergedStats(views: readonly StatsView[]): StatsView {
     ),
     orgs: orgsOf(views),
     latency: views.map(({ latency }) => latency).reduce(slower),
-    minutes: minutesOf(views),
+    top: mergedTop(views.map(({ top }) => top)),
+    points: pointsOf(views),
     isIncomplete: views.some(({ isIncomplete }) => isIncomplete),
   };
 }
@@ -78,14 +93,26 @@ function orgsOf(views: readonly StatsView[]): StatsView['orgs'] {
     .slice(0, MOST_SHOWN);
 }
 
-function minutesOf(views: readonly StatsView[]): readonly StatsMinute[] {
-  const sums = new Map<number, StatsMinute>();
-  for (const minute of views.flatMap(({ minutes }) => minutes)) {
-    const known = sums.get(minute.atMs);
-    const { atMs, latency } = minute;
+function mergedTop(tops: readonly StatsView['top'][]): StatsView['top'] {
+  const rules = new Map<string, RuleTally>();
+  const agents = new Map<string, AgentTally>();
+  for (const top of tops) {
+    for (const tally of top.rules) sumRule(rules, tally);
+    // An agent of both lists is the same tally twice.
+    const own = new Map([...top.agents, ...top.spenders].map((tally) => [JSON.stringify(tally.agent), tally]));
+    for (const tally of own.values()) sumAgent(agents, tally);
+  }
+  return topOf([...rules.values()], [...agents.values()]);
+}
+
+function pointsOf(views: readonly StatsView[]): readonly StatsPoint[] {
+  const sums = new Map<number, StatsPoint>();
+  for (const point of views.flatMap(({ points }) => points)) {
+    const known = sums.get(point.atMs);
+    const { atMs, latency } = point;
     sums.set(
       atMs,
-      known === undefined ? minute : { atMs, ...sumOf(known, minute), latency: slower(known.latency, latency) },
+      known === undefined ? point : { atMs, ...sumOf(known, point), latency: slower(known.latency, latency) },
     );
   }
   return [...sums.values()].sort((one, other) => one.atMs - other.atMs);

@@ -1,72 +1,86 @@
-/** What was checked, denied and spent in the last 24 hours (docs/spec.md, Statistics). In memory only, and bounded. */
+/**
+ * What was checked, denied and spent: a day minute by minute, a month hour by hour (docs/spec.md, Statistics). Bounded,
+ * and saved by whoever calls `takeUnsaved`.
+ */
 import type { AgentIdentity } from '../base/ids.ts';
 import type { CheckAnswer } from '../commands.ts';
 import { DECISION_CAUSES, type DecisionCause } from '../decision-cause.ts';
-import { LatencyDay, type Percentiles } from './latency.ts';
-import { PairCounts } from './pair-counts.ts';
-import { addCause, type Counts, HOUR_MINUTES, type Hour, Series, sumFrom } from './series.ts';
+import { AGENT, type Counts, HOUR_MINUTES, Hour, type HourRow, RULE, sumFrom } from './hour.ts';
+import { LatencyRing } from './latency.ts';
+import { PairTallies } from './pair-tallies.ts';
+import { Series } from './series.ts';
+import {
+  type AgentCount,
+  causesOf,
+  hoursOf,
+  isNothing,
+  MINUTE_MS,
+  MOST_SHOWN,
+  minutesOf,
+  mostOf,
+  type OrgNames,
+  type OrgStats,
+  type RuleCount,
+  type StatsView,
+  talliesOf,
+  topOf,
+} from './view.ts';
+import { DEFAULT_WINDOW, type StatsWindow, WINDOWS } from './windows.ts';
 
-const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1_440;
-/** Hours of orgs that are held at once, of 1.5 KB each; beyond that, orgs count only as a part of all. */
+const MONTH_HOURS = 720;
+/** Recent hours of orgs that are held at once, of 2 KB each; beyond that, orgs count only as a part of all. */
 const MAX_HOURS = 8_000;
+/** Hours of orgs that are sums, of less than 1 KB each; beyond that, they are dropped a day later. */
+const MAX_SUMS = 20_000;
 /** Rules and agents that are counted by themselves, over all hours. */
-const MAX_NAMES = 50_000;
+const MAX_NAMES = 100_000;
 /** Rules that are counted by themselves since the start. */
 const MAX_RULES = 500;
-/** The longest lists that are shown. */
-export const MOST_SHOWN = 50;
 const NO_ORG = '';
 
-/** Undefined names: all others. */
-export type RuleCount = {
-  readonly policy: string | undefined;
-  readonly ruleId: string | undefined;
-  readonly count: number;
+/** What is saved of an hour of all gateways' latencies: its minutes, as far as they were measured. */
+type LatencyRow = {
+  readonly at: number;
+  readonly minutes: readonly (readonly [minute: number, ...buckets: number[]])[];
 };
-export type AgentCount = { readonly agent: AgentIdentity | undefined; readonly count: number };
-export type StatsMinute = Counts & { readonly atMs: number; readonly latency: Percentiles | undefined };
-export type OrgStats = Counts & { readonly orgId: string };
-export type StatsView = {
-  readonly fromMs: number;
-  readonly toMs: number;
-  readonly sum: Counts;
-  readonly causes: readonly { readonly cause: DecisionCause; readonly count: number }[];
-  /** The most denies first, here and below. */
-  readonly rules: readonly RuleCount[];
-  readonly agents: readonly AgentCount[];
-  readonly orgs: readonly OrgStats[];
-  /** Only for who sees all: it is the gateway's. */
-  readonly latency: Percentiles | undefined;
-  /** Those in which something happened, the oldest first. */
-  readonly minutes: readonly StatsMinute[];
-  /** Some of it was counted only for all orgs together, since there were too many. */
-  readonly isIncomplete: boolean;
-};
+export type StatsRow = HourRow | LatencyRow;
+/** By key: the row to be saved, or undefined for one that is to be removed. */
+export type UnsavedStats = { readonly key: string; readonly row: StatsRow | undefined };
+
+const keyOf = (orgId: string, at: number): string => `${orgId}/${at}`;
+const latencyKeyOf = (at: number): string => `/latency/${at}`;
 
 export class Stats {
-  readonly #startedAtMs: number;
+  #sinceMs: number;
   /** Its rules and agents are those that belong to no org that is counted by itself. */
   readonly #all = new Series();
   readonly #orgs = new Map<string, Series>();
   /** Orgs of which something was counted only for all, and the minute of the last such count. */
   readonly #missed = new Map<string, number>();
-  readonly #latency: LatencyDay;
+  readonly #minuteLatency: LatencyRing;
+  readonly #hourLatency: LatencyRing;
+  #knownLatency: readonly number[] = [];
   /** The current minute, as it was reckoned last. */
   #minute = 0;
   #minuteEndsMs = 0;
   #hour = 0;
   #cell = 0;
-  #hours = 0;
+  #recent = 0;
+  #sums = 0;
   #names = 0;
+  #unsaved: { readonly orgId: string; readonly hour: Hour }[] = [];
+  #removed: string[] = [];
+  readonly #unsavedLatency = new Set<number>();
   /** Denies since the start, for the metrics. */
   readonly causes = Object.fromEntries(DECISION_CAUSES.map((cause) => [cause, 0])) as Record<DecisionCause, number>;
-  readonly rules = new PairCounts(MAX_RULES);
+  readonly rules = new PairTallies(MAX_RULES, 1);
 
   /** `latencyBoundsMs`: the upper bounds of the buckets that `noteLatency` is given. */
   constructor(startedAtMs: number, latencyBoundsMs: readonly number[]) {
-    this.#startedAtMs = startedAtMs;
-    this.#latency = new LatencyDay(latencyBoundsMs);
+    this.#sinceMs = startedAtMs;
+    this.#minuteLatency = new LatencyRing(latencyBoundsMs, DAY_MINUTES);
+    this.#hourLatency = new LatencyRing(latencyBoundsMs, MONTH_HOURS + 1);
   }
 
   /** Who could not prove who it is counts for no org and no agent. */
@@ -76,45 +90,123 @@ export class Stats {
     nowMs: number,
   ): void {
     if (nowMs >= this.#minuteEndsMs) this.#turnTo(nowMs);
-    const { decision, cause } = answer;
-    const all = this.#all.hourAt(this.#hour) ?? this.#all.beginHour(this.#hour);
-    this.#all.addCheck(all, this.#cell, decision);
+    const { decision, cause, policy, ruleId } = answer;
+    const all = this.#all.hourAt(this.#hour) ?? this.#begin(this.#all);
+    all.countCheck(this.#cell, decision);
+    this.#all.total[decision] += 1;
+    this.#note(NO_ORG, all);
     const isKnown = cause !== 'credential' && cause !== 'unrecorded';
-    const series = isKnown && agent.orgId !== NO_ORG ? this.#seriesOf(agent.orgId) : undefined;
-    const hour = series && this.#hourOf(series, agent.orgId);
-    if (hour !== undefined) series!.addCheck(hour, this.#cell, decision);
+    const hour = isKnown && agent.orgId !== NO_ORG ? this.#hourOf(agent.orgId) : undefined;
+    if (hour !== undefined) {
+      hour.countCheck(this.#cell, decision);
+      this.#orgs.get(agent.orgId)!.total[decision] += 1;
+      this.#note(agent.orgId, hour);
+    }
+    const names = (hour ?? all).namesIn(this.#cell);
+    const before = names.size;
+    const hasRoom = this.#names < MAX_NAMES;
+    if (policy !== undefined && ruleId !== undefined) names.rules.of(policy, ruleId, hasRoom)[RULE[decision]]! += 1;
+    if (isKnown) {
+      const tally = names.agents.of(agent.teamId, agent.agentId, hasRoom);
+      tally[AGENT.checks]! += 1;
+      if (decision === 'deny') tally[AGENT.denies]! += 1;
+    }
+    this.#names += names.size - before;
     if (cause === undefined) return;
     this.causes[cause] += 1;
-    addCause(all, cause);
-    if (hour !== undefined) addCause(hour, cause);
-    this.#name(hour ?? all, agent, answer, isKnown);
+    names.countCause(cause);
+    if (policy !== undefined && ruleId !== undefined) this.rules.of(policy, ruleId, true)[0]! += 1;
   }
 
-  countSpend(orgId: string, microUsd: number, nowMs: number): void {
+  countSpend({ orgId, teamId, agentId }: AgentIdentity, microUsd: number, nowMs: number): void {
     if (nowMs >= this.#minuteEndsMs) this.#turnTo(nowMs);
-    const all = this.#all.hourAt(this.#hour) ?? this.#all.beginHour(this.#hour);
-    this.#all.addSpend(all, this.#cell, microUsd);
-    const series = orgId === NO_ORG ? undefined : this.#seriesOf(orgId);
-    const hour = series && this.#hourOf(series, orgId);
-    if (hour !== undefined) series!.addSpend(hour, this.#cell, microUsd);
+    const all = this.#all.hourAt(this.#hour) ?? this.#begin(this.#all);
+    all.countSpend(this.#cell, microUsd);
+    this.#all.total.spentMicroUsd += microUsd;
+    this.#note(NO_ORG, all);
+    const hour = orgId === NO_ORG ? undefined : this.#hourOf(orgId);
+    if (hour !== undefined) {
+      hour.countSpend(this.#cell, microUsd);
+      this.#orgs.get(orgId)!.total.spentMicroUsd += microUsd;
+      this.#note(orgId, hour);
+    }
+    const names = (hour ?? all).namesIn(this.#cell);
+    const before = names.size;
+    names.agents.of(teamId, agentId, this.#names < MAX_NAMES)[AGENT.spentMicroUsd]! += microUsd;
+    this.#names += names.size - before;
   }
 
   /** Call it every few seconds, with the counts of the histogram since the start. */
   noteLatency(counts: readonly number[], nowMs: number): void {
-    this.#latency.note(counts, Math.floor(nowMs / MINUTE_MS));
+    const fresh = counts.map((count, bucket) => Math.max(0, count - (this.#knownLatency[bucket] ?? 0)));
+    this.#knownLatency = [...counts];
+    if (fresh.every((count) => count === 0)) return;
+    const minute = Math.floor(nowMs / MINUTE_MS);
+    const hour = Math.floor(minute / HOUR_MINUTES);
+    this.#minuteLatency.add(fresh, minute);
+    this.#hourLatency.add(fresh, hour);
+    this.#unsavedLatency.add(hour);
   }
 
-  /** Drops what is older than a day. Call it every minute. */
+  /** Makes sums of what is older than a day, and drops what is older than a month. Call it every minute. */
   prune(nowMs: number): void {
     this.#turnTo(nowMs);
-    this.#forget(this.#all.prune(this.#hour));
+    for (const hour of this.#all.prune(this.#hour, (sum) => this.#note(NO_ORG, sum)))
+      this.#removed.push(keyOf(NO_ORG, hour.at), latencyKeyOf(hour.at));
     for (const [orgId, series] of this.#orgs) {
-      const over = series.prune(this.#hour);
-      this.#hours -= over.length;
-      this.#forget(over);
+      for (const hour of series.prune(this.#hour, (sum) => this.#keep(orgId, sum)))
+        this.#removed.push(keyOf(orgId, hour.at));
       if (series.hours.length === 0) this.#orgs.delete(orgId);
     }
+    this.#recount();
     for (const [orgId, minute] of this.#missed) if (minute <= this.#minute - DAY_MINUTES) this.#missed.delete(orgId);
+  }
+
+  /** What has changed since it was taken last, at most so many rows; the caller saves them. */
+  takeUnsaved(most: number): readonly UnsavedStats[] {
+    const rows: UnsavedStats[] = this.#removed.splice(0, most).map((key) => ({ key, row: undefined }));
+    for (const { orgId, hour } of this.#unsaved.splice(0, most - rows.length)) {
+      hour.isDirty = false;
+      rows.push({ key: keyOf(orgId, hour.at), row: hour.rowOf(orgId) });
+    }
+    for (const at of this.#unsavedLatency) {
+      if (rows.length >= most) break;
+      this.#unsavedLatency.delete(at);
+      rows.push({ key: latencyKeyOf(at), row: this.#latencyRow(at) });
+    }
+    return rows;
+  }
+
+  /** What was taken could not be saved. */
+  putBack(rows: readonly UnsavedStats[]): void {
+    for (const { key, row } of rows) {
+      if (row === undefined) this.#removed.push(key);
+      else if (!('orgId' in row)) this.#unsavedLatency.add(row.at);
+      else {
+        const series = row.orgId === NO_ORG ? this.#all : this.#orgs.get(row.orgId);
+        const hour = series?.hours.find(({ at }) => at === row.at);
+        if (hour !== undefined) this.#note(row.orgId, hour);
+      }
+    }
+  }
+
+  /** Takes back what was saved, in any order, before anything is counted. What is older than a month is removed. */
+  restore(rows: Iterable<StatsRow>, nowMs: number): void {
+    this.#turnTo(nowMs);
+    const hours: HourRow[] = [];
+    for (const row of rows) {
+      if ('orgId' in row) hours.push(row);
+      else this.#restoreLatency(row);
+    }
+    for (const row of hours.sort((one, other) => one.at - other.at)) {
+      // A clock that was set back leaves hours of the future, to which nothing could be added in their order.
+      if (row.at > this.#hour) continue;
+      const series = row.orgId === NO_ORG ? this.#all : (this.#orgs.get(row.orgId) ?? new Series());
+      if (row.orgId !== NO_ORG) this.#orgs.set(row.orgId, series);
+      series.restore(Hour.ofRow(row));
+      this.#sinceMs = Math.min(this.#sinceMs, row.at * HOUR_MINUTES * MINUTE_MS);
+    }
+    this.prune(nowMs);
   }
 
   /** What was counted since the start. */
@@ -122,32 +214,46 @@ export class Stats {
     return this.#all.total;
   }
 
-  /** What the orgs did that were active in the last day, since they became so. */
+  /** What the orgs did since the start that were active in the last month. */
   get orgTotals(): readonly OrgStats[] {
-    return Array.from(this.#orgs, ([orgId, { total }]) => ({ orgId, ...total }));
+    return Array.from(this.#orgs, ([orgId, { total }]) => ({ orgId, ...total })).filter((org) => !isNothing(org));
   }
 
   /** Of one org, or of all. */
-  view(orgId: string | undefined, nowMs: number): StatsView {
+  view(orgId: string | undefined, nowMs: number, window: StatsWindow = DEFAULT_WINDOW): StatsView {
+    const { minutes, points } = WINDOWS[window];
     const minute = Math.floor(nowMs / MINUTE_MS);
-    const first = Math.max(minute - DAY_MINUTES + 1, Math.floor(this.#startedAtMs / MINUTE_MS));
+    const first = Math.max(minute - minutes + 1, Math.floor(this.#sinceMs / MINUTE_MS));
     const isOfAll = orgId === undefined;
-    const inDay = (series: Series | undefined): readonly Hour[] =>
+    const inWindow = (series: Series | undefined): readonly Hour[] =>
       (series?.hours ?? []).filter(({ at }) => (at + 1) * HOUR_MINUTES > first);
-    const hours = inDay(isOfAll ? this.#all : this.#orgs.get(orgId));
-    const named = isOfAll
-      ? [[NO_ORG, hours] as const, ...Array.from(this.#orgs, ([id, series]) => [id, inDay(series)] as const)]
-      : [[orgId, hours] as const];
+    const hours = inWindow(isOfAll ? this.#all : this.#orgs.get(orgId));
+    const orgs = isOfAll ? Array.from(this.#orgs, ([id, series]) => [id, inWindow(series)] as const) : [];
+    const named: readonly OrgNames[] = [[isOfAll ? NO_ORG : orgId, hours] as const, ...orgs].flatMap(([id, of]) =>
+      of.flatMap((hour) => hour.namesFrom(first).map((names) => ({ orgId: id, names }))),
+    );
+    const { rules, agents, otherDenies } = talliesOf(named);
+    const latency = points === 'minutes' ? this.#minuteLatency : this.#hourLatency;
     return {
-      fromMs: Math.max(first * MINUTE_MS, this.#startedAtMs),
+      window,
+      fromMs: Math.max(first * MINUTE_MS, this.#sinceMs),
       toMs: nowMs,
       sum: sumFrom(hours, first),
-      causes: causesOf(hours),
-      rules: rulesOf(named.flatMap(([, of]) => of)),
-      agents: agentsOf(named),
+      causes: causesOf(named),
+      rules: mostOf<RuleCount>(
+        rules.map(({ policy, ruleId, deny }) => ({ policy, ruleId, count: deny })),
+        otherDenies.rules,
+        (count) => ({ policy: undefined, ruleId: undefined, count }),
+      ),
+      agents: mostOf<AgentCount>(
+        agents.map(({ agent, denies }) => ({ agent, count: denies })),
+        otherDenies.agents,
+        (count) => ({ agent: undefined, count }),
+      ),
       orgs: this.#orgStats(isOfAll ? [...this.#orgs.keys()] : [orgId], first),
-      latency: isOfAll ? this.#latency.since(first - 1) : undefined,
-      minutes: hours.flatMap((hour) => this.#minutesOf(hour, first, isOfAll)),
+      top: topOf(rules, agents),
+      latency: isOfAll ? latency.from(points === 'minutes' ? first : Math.floor(first / HOUR_MINUTES)) : undefined,
+      points: (points === 'minutes' ? minutesOf : hoursOf)(hours, first, isOfAll ? latency : undefined),
       isIncomplete: isOfAll ? this.#missed.size > 0 : this.#missed.has(orgId),
     };
   }
@@ -160,55 +266,71 @@ export class Stats {
     this.#cell = this.#minute % HOUR_MINUTES;
   }
 
-  #name(
-    { rules, agents }: Hour,
-    { teamId, agentId }: AgentIdentity,
-    { policy, ruleId }: Pick<CheckAnswer, 'policy' | 'ruleId'>,
-    isKnown: boolean,
-  ): void {
-    const hasRoom = this.#names < MAX_NAMES;
-    if (policy !== undefined && ruleId !== undefined) {
-      this.rules.add(policy, ruleId, true);
-      if (rules.add(policy, ruleId, hasRoom)) this.#names += 1;
-    }
-    if (isKnown && agents.add(teamId, agentId, hasRoom)) this.#names += 1;
-  }
-
-  #seriesOf(orgId: string): Series | undefined {
-    const known = this.#orgs.get(orgId);
-    if (known !== undefined) return known;
-    if (this.#hours >= MAX_HOURS) return this.#miss(orgId);
-    const series = new Series();
-    this.#orgs.set(orgId, series);
-    return series;
-  }
-
-  #hourOf(series: Series, orgId: string): Hour | undefined {
-    const known = series.hourAt(this.#hour);
-    if (known !== undefined) return known;
-    if (this.#hours >= MAX_HOURS) return this.#miss(orgId);
-    this.#hours += 1;
+  #begin(series: Series): Hour {
     return series.beginHour(this.#hour);
+  }
+
+  /** It is to be saved. */
+  #note(orgId: string, hour: Hour): true {
+    if (!hour.isDirty) {
+      hour.isDirty = true;
+      this.#unsaved.push({ orgId, hour });
+    }
+    return true;
+  }
+
+  #hourOf(orgId: string): Hour | undefined {
+    const series = this.#orgs.get(orgId);
+    const known = series?.hourAt(this.#hour);
+    if (known !== undefined) return known;
+    if (this.#recent >= MAX_HOURS) return this.#miss(orgId);
+    this.#recent += 1;
+    if (series !== undefined) return this.#begin(series);
+    const fresh = new Series();
+    this.#orgs.set(orgId, fresh);
+    return this.#begin(fresh);
   }
 
   #miss(orgId: string): undefined {
     if (this.#missed.size < MAX_HOURS || this.#missed.has(orgId)) this.#missed.set(orgId, this.#minute);
   }
 
-  #forget(hours: readonly Hour[]): void {
-    for (const { rules, agents } of hours) this.#names -= rules.size + agents.size;
+  #keep(orgId: string, sum: Hour): boolean {
+    if (this.#sums >= MAX_SUMS) {
+      this.#miss(orgId);
+      return false;
+    }
+    this.#sums += 1;
+    if (this.#names >= MAX_NAMES / 2) sum.dropNames();
+    return this.#note(orgId, sum);
   }
 
-  #minutesOf(hour: Hour, first: number, withLatency: boolean): readonly StatsMinute[] {
-    const found: StatsMinute[] = [];
-    for (let cell = 0; cell < HOUR_MINUTES; cell += 1) {
-      const minute = hour.at * HOUR_MINUTES + cell;
-      const counts = hour.countsOf(cell);
-      if (minute < first || isNothing(counts)) continue;
-      const latency = withLatency ? this.#latency.ofMinute(minute) : undefined;
-      found.push({ atMs: minute * MINUTE_MS, ...counts, latency });
+  #recount(): void {
+    this.#recent = 0;
+    this.#sums = 0;
+    this.#names = 0;
+    for (const series of [this.#all, ...this.#orgs.values()])
+      for (const hour of series.hours) {
+        this.#names += hour.nameCount;
+        if (hour.isSum) this.#sums += 1;
+        else this.#recent += 1;
+      }
+  }
+
+  #latencyRow(at: number): LatencyRow {
+    const minutes: (readonly [number, ...number[]])[] = [];
+    for (let minute = at * HOUR_MINUTES; minute < (at + 1) * HOUR_MINUTES; minute += 1) {
+      const buckets = this.#minuteLatency.bucketsOf(minute);
+      if (buckets.length > 0) minutes.push([minute, ...buckets]);
     }
-    return found;
+    return { at, minutes };
+  }
+
+  #restoreLatency({ at, minutes }: LatencyRow): void {
+    for (const [minute, ...buckets] of minutes) {
+      if (minute > this.#minute - DAY_MINUTES) this.#minuteLatency.add(buckets, minute);
+      if (at > this.#hour - MONTH_HOURS && at <= this.#hour) this.#hourLatency.add(buckets, at);
+    }
   }
 
   #orgStats(orgIds: readonly string[], first: number): readonly OrgStats[] {
@@ -218,50 +340,4 @@ export class Stats {
       .sort((one, other) => other.deny - one.deny || other.allow - one.allow)
       .slice(0, MOST_SHOWN);
   }
-}
-
-const isNothing = ({ allow, deny, pending, spentMicroUsd }: Counts): boolean =>
-  allow + deny + pending + spentMicroUsd === 0;
-
-const causesOf = (hours: readonly Hour[]): StatsView['causes'] =>
-  DECISION_CAUSES.map((cause, at) => ({ cause, count: hours.reduce((sum, { causes }) => sum + causes[at]!, 0) }))
-    .filter(({ count }) => count > 0)
-    .sort((one, other) => other.count - one.count);
-
-function rulesOf(hours: readonly Hour[]): readonly RuleCount[] {
-  const sums = new Map<string, RuleCount>();
-  let others = 0;
-  for (const { rules } of hours) {
-    others += rules.others;
-    for (const [policy, ruleId, count] of rules.entries()) {
-      const key = JSON.stringify([policy, ruleId]);
-      sums.set(key, { policy, ruleId, count: count + (sums.get(key)?.count ?? 0) });
-    }
-  }
-  return mostOf(sums.values(), others, (count) => ({ policy: undefined, ruleId: undefined, count }));
-}
-
-function agentsOf(named: readonly (readonly [orgId: string, hours: readonly Hour[]])[]): readonly AgentCount[] {
-  const sums = new Map<string, AgentCount>();
-  let others = 0;
-  for (const [orgId, hours] of named)
-    for (const { agents } of hours) {
-      others += agents.others;
-      for (const [teamId, agentId, count] of agents.entries()) {
-        const key = JSON.stringify([orgId, teamId, agentId]);
-        sums.set(key, { agent: { orgId, teamId, agentId }, count: count + (sums.get(key)?.count ?? 0) });
-      }
-    }
-  return mostOf(sums.values(), others, (count) => ({ agent: undefined, count }));
-}
-
-/** The most first; those that were not counted by themselves, or are too many to show, come last, as one. */
-export function mostOf<T extends { readonly count: number }>(
-  sums: Iterable<T>,
-  others: number,
-  asOthers: (count: number) => T,
-): readonly T[] {
-  const sorted = [...sums].sort((one, other) => other.count - one.count);
-  const rest = sorted.slice(MOST_SHOWN).reduce((sum, { count }) => sum + count, others);
-  return [...sorted.slice(0, MOST_SHOWN), ...(rest > 0 ? [asOthers(rest)] : [])];
 }

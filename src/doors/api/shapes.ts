@@ -9,6 +9,7 @@ import { ROLES, SCOPES } from '../../core/identity/roles.ts';
 import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_EFFECTS } from '../../core/policy/effect.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
+import { STATS_WINDOWS } from '../../core/stats/windows.ts';
 import { WEBHOOK_EVENTS } from '../../core/webhooks/webhook.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
@@ -149,8 +150,14 @@ const latencyMs = z
   .nullable()
   .meta({ description: 'At most so many milliseconds. It is of the whole gateway: null for a single org.' });
 
+const statsPoints = z
+  .array(z.strictObject({ at: rfc3339, ...checkCounts, spend_usd: z.number(), latency_ms: latencyMs }))
+  .optional();
+const agentNames = { org_id: z.string(), team_id: z.string(), agent_id: z.string() };
+
 export const statsAnswer = z.strictObject({
-  from: rfc3339.meta({ description: '24 hours ago, or the start of the gateway.' }),
+  window: z.enum(STATS_WINDOWS),
+  from: rfc3339.meta({ description: 'The beginning of the window, or since when anything is known.' }),
   to: rfc3339,
   checks: z.strictObject(checkCounts),
   denies: z.strictObject({
@@ -171,9 +178,19 @@ export const statsAnswer = z.strictObject({
   orgs: z.array(z.strictObject({ org_id: z.string(), ...checkCounts, spend_usd: z.number() })),
   spend_usd: z.number(),
   latency_ms: latencyMs,
-  minutes: z
-    .array(z.strictObject({ at: rfc3339, ...checkCounts, spend_usd: z.number(), latency_ms: latencyMs }))
-    .meta({ description: 'Those in which something happened, the oldest first.' }),
+  top: z
+    .strictObject({
+      rules: z.array(z.strictObject({ policy: z.string(), rule_id: z.string(), ...checkCounts })),
+      agents: z.array(z.strictObject({ ...agentNames, checks: z.int(), denies: z.int() })),
+      spenders: z.array(z.strictObject({ ...agentNames, spend_usd: z.number() })),
+    })
+    .meta({
+      description: 'At most 50 of each: the rules that decided most, the busiest agents, those that spent most.',
+    }),
+  minutes: statsPoints.meta({
+    description: 'For windows up to a day: the minutes in which something happened, the oldest first.',
+  }),
+  hours: statsPoints.meta({ description: 'For longer windows, likewise.' }),
   incomplete: z.boolean().meta({
     description: 'There were too many orgs to count each by itself, or a gateway of the cluster has not answered.',
   }),

@@ -1,11 +1,12 @@
-/** Statistics of the last 24 hours (docs/spec.md, Statistics). */
+/** Statistics of the last minutes to the last month (docs/spec.md, Statistics). */
 import { microToUsd } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
-import type { OrgStats, StatsMinute, StatsView } from '../../core/stats/stats.ts';
+import type { AgentTally, OrgStats, RuleTally, StatsPoint, StatsView } from '../../core/stats/view.ts';
+import { DEFAULT_WINDOW, WINDOWS } from '../../core/stats/windows.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import type { Authorized, HttpReply, Route } from '../engine/route.ts';
-import { readNames } from './body.ts';
+import { type Authorized, type HttpReply, QUERY, type Route } from '../engine/route.ts';
+import { readNames, readWord } from './body.ts';
 import { statsAnswer } from './shapes.ts';
 
 const checksView = ({ allow, deny, pending }: StatsView['sum']) => ({ allow, deny, pending });
@@ -29,14 +30,29 @@ const orgView = ({ orgId, ...counts }: OrgStats) => ({
   spend_usd: microToUsd(counts.spentMicroUsd),
 });
 
-const minuteView = ({ atMs, latency, ...counts }: StatsMinute) => ({
+const pointView = ({ atMs, latency, ...counts }: StatsPoint) => ({
   at: rfc3339(atMs),
   ...checksView(counts),
   spend_usd: microToUsd(counts.spentMicroUsd),
   latency_ms: latency ?? null,
 });
 
-const statsView = ({ fromMs, toMs, sum, causes, rules, agents, orgs, latency, minutes, isIncomplete }: StatsView) => ({
+const ruleTally = ({ policy, ruleId, ...counts }: RuleTally) => ({ policy, rule_id: ruleId, ...counts });
+
+const namesOf = ({ agent: { orgId, teamId, agentId } }: AgentTally) => ({
+  org_id: orgId,
+  team_id: teamId,
+  agent_id: agentId,
+});
+
+const topView = ({ rules, agents, spenders }: StatsView['top']) => ({
+  rules: rules.map(ruleTally),
+  agents: agents.map((tally) => ({ ...namesOf(tally), checks: tally.checks, denies: tally.denies })),
+  spenders: spenders.map((tally) => ({ ...namesOf(tally), spend_usd: microToUsd(tally.spentMicroUsd) })),
+});
+
+const statsView = ({ fromMs, toMs, sum, causes, rules, agents, orgs, latency, isIncomplete, ...rest }: StatsView) => ({
+  window: rest.window,
   from: rfc3339(fromMs),
   to: rfc3339(toMs),
   checks: checksView(sum),
@@ -49,14 +65,18 @@ const statsView = ({ fromMs, toMs, sum, causes, rules, agents, orgs, latency, mi
   orgs: orgs.map(orgView),
   spend_usd: microToUsd(sum.spentMicroUsd),
   latency_ms: latency ?? null,
-  minutes: minutes.map(minuteView),
+  top: topView(rest.top),
+  [WINDOWS[rest.window].points]: rest.points.map(pointView),
   incomplete: isIncomplete,
 });
 
 async function read({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
   const names = readNames(query, ['org_id']);
   if (!names.ok) return names;
-  const stats = await link.call('readStats', { principal, orgId: names.value.org_id });
+  const window = readWord(query, 'window', QUERY.window.options);
+  if (!window.ok) return window;
+  const asked = { principal, orgId: names.value.org_id, window: window.value ?? DEFAULT_WINDOW };
+  const stats = await link.call('readStats', asked);
   return stats.ok ? ok({ status: 200, body: statsView(stats.value) }) : stats;
 }
 
@@ -66,9 +86,9 @@ export const statsRoutes: readonly Route[] = [
     path: '/api/v1/stats',
     access: { scope: 'read' },
     isQueued: true,
-    summary: 'Counts checks, denies and spend of the last 24 hours, minute by minute',
+    summary: 'Counts checks, denies and spend over the last 15 minutes to the last 30 days',
     answers: { 200: statsAnswer },
-    query: ['org_id'],
+    query: ['window', 'org_id'],
     handle: read,
   },
 ];

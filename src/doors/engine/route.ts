@@ -8,6 +8,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
 import { OP_ENDS } from '../../core/ops/op-state.ts';
 import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
+import { DEFAULT_WINDOW, STATS_WINDOWS } from '../../core/stats/windows.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
@@ -31,6 +32,10 @@ export const QUERY = {
   event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this type.' }),
   decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
   op_id: z.string().min(1).meta({ description: 'Only entries about this operation.' }),
+  window: z.enum(STATS_WINDOWS).meta({
+    description: 'The span of time that is counted: by minute up to a day, by hour beyond.',
+    default: DEFAULT_WINDOW,
+  }),
   op_home: z
     .string()
     .min(1)

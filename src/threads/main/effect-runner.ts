@@ -86,7 +86,7 @@ export class EffectRunner {
           durable = reported(webhooks.reportEffect(effect), batch, durable);
           break;
         case 'spend-recorded':
-          if (effect.spent !== undefined) stats.countSpend(effect.spent.orgId, effect.spent.microUsd, nowMs);
+          if (effect.spent !== undefined) stats.countSpend(effect.spent.agent, effect.spent.microUsd, nowMs);
           durable = both(durable, spend.save());
           break;
         case 'agent-saved':
