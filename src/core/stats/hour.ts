@@ -11,7 +11,7 @@ export type Counts = {
 
 export const HOUR_MINUTES = 60;
 /** Names are told apart in slices of so many minutes, while an hour is recent. */
-export const SLICE_MINUTES = 5;
+const SLICE_MINUTES = 5;
 const SLICES = HOUR_MINUTES / SLICE_MINUTES;
 /** Rules and agents that a slice counts by themselves; and an hour that is over. */
 const MAX_NAMED = 256;

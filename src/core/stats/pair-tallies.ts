@@ -1,6 +1,6 @@
 /**
- * A few numbers for each pair of names, such as a policy and a rule of it. A name of both would have to be made for each
- * count. Pairs that find no room share one row of numbers.
+ * A few numbers for each pair of names, such as a policy and a rule of it. A name of both would have to be made for
+ * each count. Pairs that find no room share one row of numbers.
  */
 export class PairTallies {
   readonly #tallies = new Map<string, Map<string, number[]>>();
