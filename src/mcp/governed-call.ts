@@ -2,8 +2,10 @@
  * One request of an agent, from its check to its answer: an operation at the gateway that operators see, pause and
  * terminate. A pause or an end that comes before its result holds the result back.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMapping } from '../core/base/mapping.ts';
+import type { Asked } from '../core/mcp/asked.ts';
 import { enforceOnArguments, enforceOnResult, type Obligation } from '../core/obligations.ts';
 import { decided, type Waiting } from './approvals.ts';
 import type { Completions } from './completions.ts';
@@ -13,7 +15,7 @@ import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } f
 import { type Changed, changedReason } from './lists.ts';
 import type { Refusals } from './refusals.ts';
 import type { Signals } from './signals.ts';
-import { type Asked, renamed, subjectOf } from './subjects.ts';
+import { renamed, subjectOf } from './subjects.ts';
 import type { Sent, Upstream } from './upstream.ts';
 
 /** How often an operation is asked for its state where signals do not come by themselves. */

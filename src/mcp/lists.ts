@@ -1,9 +1,11 @@
 /** What a server offers, less what may not be used: by policy, and by the pins of tools. */
+
 import { isMapping } from '../core/base/mapping.ts';
+import type { Asked } from '../core/mcp/asked.ts';
 import { type Gateway, isUnruled, mayBeAllowed, type Verdict } from './gateway.ts';
 import { type Answer, errorOf, type Fields, RPC_CODE } from './json-rpc.ts';
 import type { PinStore } from './pin-store.ts';
-import { type Asked, subjectOf } from './subjects.ts';
+import { subjectOf } from './subjects.ts';
 import type { Upstream } from './upstream.ts';
 
 export type ListRow = {

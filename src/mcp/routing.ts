@@ -1,9 +1,10 @@
 /** Which server a request is for: the only one, or the one that its name says. */
+import type { Asked } from '../core/mcp/asked.ts';
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import { LISTEN } from './listening.ts';
 import { LISTS, type ListRow, type Lists } from './lists.ts';
 import { PASSED } from './passing.ts';
-import { type Asked, prefixed, unprefixed } from './subjects.ts';
+import { prefixed, unprefixed } from './subjects.ts';
 import type { Upstream } from './upstream.ts';
 
 export type Route = { readonly upstream: Upstream; readonly asked: Asked };

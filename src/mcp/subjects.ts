@@ -2,74 +2,28 @@
  * What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart.
  */
 import { isMapping } from '../core/base/mapping.ts';
-import { problemOfUri } from '../core/base/text.ts';
+import { type Asked, askedIn, MCP_ACTION } from '../core/mcp/asked.ts';
 import type { Fields, Request } from './json-rpc.ts';
 
 /** What policies decide about. */
 export type Subject = {
-  readonly action: 'mcp.call' | 'mcp.read' | 'mcp.prompt';
+  readonly action: (typeof MCP_ACTION)[Asked['kind']];
   /** `<server>/<tool>`, `<server>/<uri>` or `<server>/<prompt>`. */
   readonly resource: string;
   readonly attributes: Fields;
 };
 
-/** A request that is checked: the name that it uses, which kind of name that is, and its arguments. */
-export type Asked = {
-  readonly kind: 'tool' | 'resource' | 'prompt';
-  readonly name: string;
-  readonly args: Fields;
-};
-
-const ACTION = { tool: 'mcp.call', resource: 'mcp.read', prompt: 'mcp.prompt' } as const;
-
 export const subjectOf = (server: string, { kind, name, args }: Asked): Subject => ({
-  action: ACTION[kind],
+  action: MCP_ACTION[kind],
   resource: `${server}/${name}`,
   attributes: args,
 });
 
-type Reader = (params: Fields) => Asked | string;
-
-const NO_ARGUMENTS: Fields = {};
-
-const named =
-  (kind: 'tool' | 'prompt'): Reader =>
-  ({ name, arguments: args = NO_ARGUMENTS }) => {
-    if (typeof name !== 'string' || name === '') return 'params.name must be a non-empty text';
-    return isMapping(args) ? { kind, name, args } : 'params.arguments must be an object';
-  };
-
-const located: Reader = ({ uri }) =>
-  typeof uri === 'string' && uri !== '' ? resourceAt(uri, NO_ARGUMENTS) : 'params.uri must be a non-empty text';
-
-function resourceAt(uri: string, args: Fields): Asked | string {
-  const problem = problemOfUri(uri);
-  return problem === undefined ? { kind: 'resource', name: uri, args } : `the uri ${problem}`;
-}
-
-/** A completion is about a prompt or a resource, and sends what was typed so far to its server. */
-const completed: Reader = ({ ref, argument }) => {
-  if (!isMapping(ref) || !isMapping(argument)) return 'params.ref and params.argument must be objects';
-  const typed: Fields =
-    typeof argument.name === 'string' && argument.name !== '' ? { [argument.name]: argument.value } : NO_ARGUMENTS;
-  if (ref.type === 'ref/prompt' && typeof ref.name === 'string' && ref.name !== '')
-    return { kind: 'prompt', name: ref.name, args: typed };
-  if (ref.type === 'ref/resource' && typeof ref.uri === 'string' && ref.uri !== '') return resourceAt(ref.uri, typed);
-  return 'params.ref must be a prompt with a name, or a resource with a uri';
-};
-
-/** The requests that are checked, and what in them is. */
-const CHECKED: Readonly<Record<string, Reader>> = {
-  'tools/call': named('tool'),
-  'prompts/get': named('prompt'),
-  'resources/read': located,
-  'resources/subscribe': located,
-  'completion/complete': completed,
-};
-
 /** What a request asks; a text when it is malformed; undefined when it is not one of those that are checked. */
-export const askedBy = ({ method, params = {} }: Request): Asked | string | undefined =>
-  Object.hasOwn(CHECKED, method) ? CHECKED[method]?.(params) : undefined;
+export function askedBy({ method, params = {} }: Request): Asked | string | undefined {
+  const asked = askedIn(method, params);
+  return asked?.ok === false ? `${asked.fault.field} ${asked.fault.problem}` : asked?.value;
+}
 
 /** Of a request that cannot be checked as it is, what can be seen; undefined when it would not be checked at all. */
 export function legibleIn(
@@ -80,7 +34,7 @@ export function legibleIn(
   const about = isMapping(ref) ? ref : params;
   const name = [about.name, about.uri].find((text) => typeof text === 'string') as string | undefined;
   const kind = method === 'completion/complete' && about.type === 'ref/resource' ? 'resource' : KIND[method];
-  return kind === undefined ? undefined : { action: ACTION[kind], name: name ?? '' };
+  return kind === undefined ? undefined : { action: MCP_ACTION[kind], name: name ?? '' };
 }
 
 const KIND: Readonly<Record<string, Asked['kind']>> = {

@@ -5,8 +5,9 @@
  */
 import { isMapping } from '../../core/base/mapping.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
-import { cutText, problemOfUri } from '../../core/base/text.ts';
+import { cutText } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
+import { type Asked, askedIn, MCP_ACTION } from '../../core/mcp/asked.ts';
 import type { Call } from '../grpc/call.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
 import { BinaryReader, NO_MAX_FIELDS } from '../proto/binary-reader.ts';
@@ -42,7 +43,6 @@ type McpMessage = {
   readonly payload: Buffer | undefined;
   readonly claimed: string | undefined;
 };
-type Asked = { readonly action: string; readonly name: string; readonly attributes: JsonObject };
 type Answer = (
   ports: WirePorts,
   message: McpMessage,
@@ -149,8 +149,6 @@ function readPayload(payload: Buffer | undefined, limits?: StructLimits): Result
   });
 }
 
-const ACTION = { tool: 'mcp.call', resource: 'mcp.read', prompt: 'mcp.prompt' } as const;
-
 /** They only set up, list, or say what has become of a request. What they list is left out of the answer. */
 const PASSING: ReadonlySet<string> = new Set([
   'initialize',
@@ -168,27 +166,6 @@ const PASSING: ReadonlySet<string> = new Set([
   'notifications/roots/list_changed',
 ]);
 
-type Reader = (params: JsonObject) => Result<Asked | undefined, Fault>;
-
-const readLocated: Reader = (params) => located(params['uri'], 'params.uri');
-
-/** The requests that are checked, and what in them is. */
-const CHECKED: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ['tools/call', (params) => named(params, ACTION.tool)],
-  ['prompts/get', (params) => named(params, ACTION.prompt)],
-  ['resources/read', readLocated],
-  ['resources/subscribe', readLocated],
-  ['completion/complete', readCompletion],
-  ['subscriptions/listen', readSubscriptions],
-]);
-
-function readCompletion(params: JsonObject): Result<Asked, Fault> {
-  const ref = isMapping(params['ref']) ? params['ref'] : {};
-  return ref['type'] === 'ref/prompt'
-    ? named({ name: ref['name'] }, ACTION.prompt, 'params.ref')
-    : located(ref['uri'], 'params.ref');
-}
-
 /** That a list has changed says nothing of what is in it. */
 function readSubscriptions({ notifications }: JsonObject): Result<undefined, Fault> {
   if (!isMapping(notifications)) return invalid('params.notifications', 'must be an object');
@@ -199,28 +176,16 @@ function readSubscriptions({ notifications }: JsonObject): Result<undefined, Fau
 }
 
 /** What a request of MCP is about; undefined for those that pass. What is not known here is not passed on. */
-function askedBy({ method: name, payload }: McpMessage): Result<Asked | undefined, Fault> {
-  if (name === '') return invalid('method', 'is required');
-  if (PASSING.has(name)) return ok(undefined);
-  const read = CHECKED.get(name);
-  if (read === undefined) return invalid('method', `must be one that the gateway can judge, not ${cutText(name, 64)}`);
+function askedBy({ method, payload }: McpMessage): Result<Asked | undefined, Fault> {
+  if (method === '') return invalid('method', 'is required');
+  if (PASSING.has(method)) return ok(undefined);
   const params = readPayload(payload);
-  return params.ok ? read(params.value) : params;
-}
-
-function located(uri: unknown, field: string): Result<Asked, Fault> {
-  if (typeof uri !== 'string' || uri === '') return invalid(field, 'is required');
-  const problem = problemOfUri(uri);
-  return problem === undefined ? ok({ action: ACTION.resource, name: uri, attributes: {} }) : invalid(field, problem);
-}
-
-function named(
-  { name, arguments: args = {} }: JsonObject,
-  action: string,
-  field = 'params.name',
-): Result<Asked, Fault> {
-  if (typeof name !== 'string' || name === '') return invalid(field, 'is required');
-  return isMapping(args) ? ok({ action, name, attributes: args }) : invalid('params.arguments', 'must be an object');
+  if (!params.ok) return params;
+  if (method === 'subscriptions/listen') return readSubscriptions(params.value);
+  const asked = askedIn(method, params.value);
+  if (asked === undefined)
+    return invalid('method', `must be one that the gateway can judge, not ${cutText(method, 64)}`);
+  return asked.ok ? asked : invalid(asked.fault.field, asked.fault.problem);
 }
 
 async function checkRequest(
@@ -231,14 +196,14 @@ async function checkRequest(
   const asked = askedBy(message);
   if (!asked.ok) return fail(await onRecord(ports, bearer, message.claimed, asked.fault));
   if (asked.value === undefined) return ok(PASS);
-  const { action, name, attributes } = asked.value;
+  const { kind, name, args } = asked.value;
   const [server] = message.services;
   if (server === undefined || server === '' || server.includes('/') || message.services.length > 1)
     return fail(await onRecord(ports, bearer, message.claimed, ONE_SERVICE));
   const verdict = await judgePassage(ports, bearer, message.claimed, {
-    action,
+    action: MCP_ACTION[kind],
     resource: `${server}/${name}`,
-    attributes,
+    attributes: args,
     supportedObligations: [],
     traceId: undefined,
   });
@@ -251,11 +216,12 @@ async function checkRequest(
 const ONE_SERVICE: Fault = { kind: 'invalid_argument', field: 'service_names', problem: 'must have one name' };
 
 /** Which member of a list's result has the items, what names one, and what its use would be. */
-const LISTS: Readonly<Record<string, { readonly member: string; readonly key: string; readonly action: string }>> = {
-  'tools/list': { member: 'tools', key: 'name', action: ACTION.tool },
-  'prompts/list': { member: 'prompts', key: 'name', action: ACTION.prompt },
-  'resources/list': { member: 'resources', key: 'uri', action: ACTION.resource },
-};
+const LISTS: Readonly<Record<string, { readonly member: string; readonly key: string; readonly kind: Asked['kind'] }>> =
+  {
+    'tools/list': { member: 'tools', key: 'name', kind: 'tool' },
+    'prompts/list': { member: 'prompts', key: 'name', kind: 'prompt' },
+    'resources/list': { member: 'resources', key: 'uri', kind: 'resource' },
+  };
 
 /** Each item of a list is a question about each of the servers whose lists were joined. */
 const MAX_QUESTIONS = 10_000;
@@ -284,7 +250,7 @@ async function checkResponse(
     if (caller.cancelled) return ok(PASS); // nobody reads it
     const name = isMapping(item) ? item[list.key] : undefined;
     if (typeof name !== 'string') continue;
-    const usable = await isUsable(ports, bearer, message, { action: list.action, name, attributes: {} });
+    const usable = await isUsable(ports, bearer, message, { kind: list.kind, name, args: {} });
     if (!usable.ok) return usable;
     if (usable.value) kept.push(item);
   }
@@ -297,11 +263,11 @@ async function isUsable(
   ports: WirePorts,
   bearer: KnownBearer,
   { services, claimed }: McpMessage,
-  { action, name, attributes }: Asked,
+  { kind, name, args }: Asked,
 ): Promise<Result<boolean, Fault>> {
   for (const server of services) {
     const resource = `${server}/${name}`;
-    const question = { action, resource, attributes, op: undefined, supportedObligations: [] };
+    const question = { action: MCP_ACTION[kind], resource, attributes: args, op: undefined, supportedObligations: [] };
     const verdict = await judge(ports, bearer, claimed, question);
     if (!verdict.ok) return verdict;
     if (verdict.value.decision !== 'deny' || verdict.value.cause === 'condition_error') return ok(true);
@@ -325,7 +291,7 @@ async function onRecord(
 ): Promise<Fault> {
   const recorded = await recordRefusal(ports, bearer, {
     claimed,
-    action: ACTION.tool,
+    action: MCP_ACTION.tool,
     resource: '',
     reason: explain(fault),
   });

@@ -35,6 +35,11 @@ rules:
     when: attributes.path.startsWith("/tmp/")
     effect: allow
     reason: scratch files
+  - id: weather
+    actions: [mcp.prompt]
+    when: attributes.topic == "weather"
+    effect: allow
+    reason: the weather may be asked
   - { id: echo, actions: [mcp.call], resources: ["files/echo"], effect: allow, reason: harmless }
 `;
 const REQUEST = '/agentgateway.dev.ext_mcp.ExtMcp/CheckRequest';
@@ -186,6 +191,26 @@ describe('CheckRequest', () => {
     expect((await current.raw(REQUEST, 'Result', large)).error.reason).toBe(
       'message: has more than 131072 bytes besides its content',
     );
+  });
+
+  test('a completion is judged with what was typed', async () => {
+    const complete = (argument: object | undefined) =>
+      current.call(REQUEST, 'McpRequest', 'Result', {
+        service_names: ['files'],
+        method: 'completion/complete',
+        mcp_request: json({ ref: { type: 'ref/prompt', name: 'report' }, argument }),
+        headers: headersOf(own()),
+      });
+    const [weather, secrets, none] = await Promise.all([
+      complete({ name: 'topic', value: 'weather' }),
+      complete({ name: 'topic', value: 'secrets' }),
+      complete(undefined),
+    ]);
+    expect(weather).toMatchObject({ result: 'pass' });
+    expect(secrets).toMatchObject({ error: { code: 'PERMISSION_DENIED' } });
+    expect(none).toMatchObject({
+      error: { code: 'INVALID', reason: 'params.ref and params.argument: must be objects' },
+    });
   });
 });
 
