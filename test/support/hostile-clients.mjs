@@ -142,7 +142,7 @@ const slow = holdOpen(httpPort, slowCount, 100, dripping);
 const idle = holdOpen(httpPort, idleCount, 1_000, () => undefined);
 const idleGrpc = holdOpen(grpcPort, idleGrpcCount, 10_000, (socket) => socket.write(PREFACE));
 void resetRapidly();
-void floodOnAndOn();
+for (let lane = 0; lane < 4; lane += 1) void floodOnAndOn();
 setInterval(() => {
   console.log(JSON.stringify({ idle: idle(), slow: slow(), idleGrpc: idleGrpc(), resets, floods }));
 }, 1_000);

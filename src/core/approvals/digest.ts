@@ -20,8 +20,8 @@ export function canonicalCheck({ agent, action, resource, attributes, estimatedC
 
 /**
  * RFC 8785: keys in the order of their UTF-16 units, no white space, and strings and numbers as ECMAScript writes them.
- * Takes what came from JSON or a Struct; a lone surrogate, which has no UTF-8, is written as an escape, so that no two
- * values have the same text.
+ * Takes what came from JSON or a Struct, whose readers refuse whole numbers that are not exact; a lone surrogate, which
+ * has no UTF-8, is written as an escape, so that no two values have the same text.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;

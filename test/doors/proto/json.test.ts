@@ -15,6 +15,22 @@ const NAMES = [
 ] as MessageName[];
 
 describe('json', () => {
+  test.each(['9007199254740992', '9007199254740993', '-9007199254740993', '9007199254740993.0', '1e21'])(
+    'the whole number %s in attributes is refused: it may have been another',
+    (number) => {
+      const { decode } = jsonCodec('CheckActionRequest');
+      expect(decode(Buffer.from(`{"attributes":{"a":[{"n":${number}}]}}`))).toEqual({
+        ok: false,
+        fault: {
+          kind: 'invalid_argument',
+          field: 'attributes',
+          problem: 'has a whole number beyond 2^53-1, which is not exact; send it as a string',
+        },
+      });
+      expect(decode(Buffer.from('{"attributes":{"a":[9007199254740991, 0.5, "9007199254740993"]}}')).ok).toBe(true);
+    },
+  );
+
   test.each(NAMES)('%s written as JSON reads the same in another implementation and back', (name) => {
     const codec = jsonCodec(name);
     const binary = binaryCodec(name);
