@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ADMIN_KEY, RealGateway, eventually
+from real import ADMIN_KEY, RealGateway, eventually
 
 from svc_gateway import Action, ActionDeniedError, AgentClient, ClientClosedError, GatewayError
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from conftest import ADMIN_KEY, RealGateway, eventually
+from real import ADMIN_KEY, RealGateway, eventually
 
 from svc_gateway import ActionDeniedError, AgentClient, AsyncAgentClient, OpTerminatedError
 

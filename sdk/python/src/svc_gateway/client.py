@@ -88,6 +88,14 @@ class _Client:
             )
         )
         self._control = Control(self._core)
+        self._tasks: AsyncIo | None = None
+
+    def _async_io(self) -> AsyncIo:
+        """How this client is awaited: also one for threads, in an agent framework that is asynchronous."""
+        if self._tasks is None:
+            self._tasks = AsyncIo(self._core.pool, self._core.settings.max_connections)
+            _after_fork(self._tasks)
+        return self._tasks
 
     @property
     def agent(self) -> AgentId:
@@ -303,12 +311,12 @@ class AsyncAgentClient(_Client):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         settings = self._core.settings
-        self._io: AsyncIo = AsyncIo(self._core.pool, settings.max_connections)
         if settings.use_httpx:
             from .httpx_io import HttpxIo
 
-            self._io = HttpxIo(self._core.pool, settings)
-        _after_fork(self._io)
+            self._tasks = HttpxIo(self._core.pool, settings)
+            _after_fork(self._tasks)
+        self._io = self._async_io()
 
     async def check(
         self,

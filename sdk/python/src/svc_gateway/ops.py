@@ -25,6 +25,14 @@ STREAM_LOOK_SECONDS = 0.05
 RECHECK_SECONDS = 0.25
 
 
+class ApprovalPending(Exception):
+    """People have to decide first, and the caller does not wait for them here."""
+
+    def __init__(self, answer: CheckAnswer) -> None:
+        super().__init__(answer.reason)
+        self.answer = answer
+
+
 class RunningOp:
     """The operation whose body is running. Its methods of the same name wait in the client's own way."""
 
@@ -55,14 +63,14 @@ class RunningOp:
 
     # --- the beginning ---
 
-    async def _begin(self, io: Io) -> None:
-        """Raises ActionDeniedError, GatewayError or OpTerminatedError."""
+    async def _begin(self, io: Io, waits: bool = True) -> None:
+        """Raises ActionDeniedError or GatewayError; ApprovalPending where it is not to wait for people."""
         action = self._action
         supported = action.supported_obligations if action.supported_obligations is not None else OBLIGATION_TYPES
         self._action = replace(action, supported_obligations=supported)
         self._control.attach(self)
         try:
-            answer = await self._admitted(io)
+            answer = await self._admitted(io, waits)
             if answer.decision != 'allow':
                 raise ActionDeniedError(action.action, action.resource, answer)
             self._answer = answer
@@ -76,7 +84,7 @@ class RunningOp:
         for message in obligations.notices_in(answer.obligations):
             self._core.settings.on_notice(Notice(message, self.op_id, action.action, action.resource))
 
-    async def _admitted(self, io: Io) -> CheckAnswer:
+    async def _admitted(self, io: Io, waits: bool) -> CheckAnswer:
         """The answer of the gateway, and that of people where it leaves the action to them."""
         core = self._core
         answer = await core.check(io, self._action, self._is_fresh)
@@ -85,6 +93,8 @@ class RunningOp:
         while answer.decision == 'pending':
             if answer.approval_id is None:
                 return _undecided(answer, 'the gateway names no approval to wait for')
+            if not waits:
+                raise ApprovalPending(answer)
             approval = await core.wait_approval(io, answer.approval_id, max(0.0, end - time.monotonic()))
             if approval.state == 'pending':
                 waited = f'nobody has decided on approval {answer.approval_id} within'

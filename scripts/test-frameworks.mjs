@@ -1,0 +1,120 @@
+// Tries each adapter of the Python package in its framework, with a scripted model, against the built gateway:
+//   npm run test:frameworks [-- --light] [-- --write] [-- <name> ...]
+// Each framework has a virtual environment of its own under dist/python. `--light` leaves out those that take minutes to
+// install; `--write` puts the versions that were tried into docs/sdk-python.md.
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SDK = join(ROOT, 'sdk', 'python');
+const DOCUMENT = join(ROOT, 'docs', 'sdk-python.md');
+const TABLE = /(<!-- tried -->\n)[^]*?(<!-- \/tried -->)/;
+/** Of the tests themselves. */
+const TOOLS = readFileSync(join(SDK, 'requirements-test.txt'), 'utf8')
+  .split('\n')
+  .filter((line) => /^(pytest|mypy)==/.test(line));
+/** Installing and testing mostly wait for the network and for processes. */
+const AT_ONCE = 2;
+
+const frameworks = JSON.parse(readFileSync(join(SDK, 'frameworks.json'), 'utf8'));
+const given = process.argv.slice(2);
+const named = given.filter((each) => !each.startsWith('--'));
+const unknown = named.filter((name) => frameworks[name] === undefined);
+if (unknown.length > 0) {
+  console.error(`unknown: ${unknown.join(', ')}; there are ${Object.keys(frameworks).join(', ')}`);
+  process.exit(2);
+}
+const chosen = Object.keys(frameworks).filter(
+  (name) => (named.length === 0 || named.includes(name)) && !(given.includes('--light') && frameworks[name].heavy),
+);
+
+const results = new Map();
+const waiting = [...chosen];
+await Promise.all(Array.from({ length: AT_ONCE }, work));
+const failed = [...results].filter(([, result]) => !result.ok).map(([name]) => name);
+if (given.includes('--write') && failed.length === 0) writeTable();
+if (failed.length > 0) {
+  console.error(`failed: ${failed.join(', ')}`);
+  process.exit(1);
+}
+
+async function work() {
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+    const began = Date.now();
+    const result = await tried(name, frameworks[name]);
+    results.set(name, result);
+    console.log(
+      `${result.ok ? 'ok' : 'FAILED'}  ${name}: ${result.summary}, ${Math.round((Date.now() - began) / 1000)} s`,
+    );
+    if (!result.ok) console.log(result.output);
+  }
+}
+
+async function tried(name, { module, install, shows }) {
+  const folder = join(ROOT, 'dist', 'python', `framework-${name}`);
+  const python = join(folder, 'bin', 'python');
+  const marker = join(folder, 'installed');
+  const wanted = [...install, ...TOOLS].join('\n');
+  if (!existsSync(marker) || readFileSync(marker, 'utf8') !== wanted) {
+    const made = await run('python3', ['-m', 'venv', '--clear', folder]);
+    if (!made.ok) return { ok: false, summary: 'no virtual environment', output: made.output };
+    const pip = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--disable-pip-version-check'];
+    const installed = await run(python, [...pip, ...install, ...TOOLS]);
+    if (!installed.ok) return { ok: false, summary: 'pip cannot install it', output: installed.output };
+    writeFileSync(marker, wanted);
+  }
+  const versions = await run(python, [
+    '-c',
+    `from importlib.metadata import version; print(*[version(n) for n in ${JSON.stringify(shows)}])`,
+  ]);
+  const types = await run(python, [
+    '-m',
+    'mypy',
+    '--cache-dir',
+    '/dev/null',
+    '--follow-imports=silent',
+    `src/svc_gateway/${module}.py`,
+  ]);
+  const tests = await run(python, [
+    '-m',
+    'pytest',
+    '-q',
+    '-p',
+    'no:cacheprovider',
+    '-W',
+    'ignore',
+    `tests/frameworks/test_${name}.py`,
+  ]);
+  const count = /(\d+) passed/.exec(tests.output)?.[1] ?? '0';
+  return {
+    ok: types.ok && tests.ok && versions.ok,
+    summary: `${count} passed${types.ok ? '' : ', types fail'}`,
+    output: `${types.ok ? '' : types.output}${tests.ok ? '' : tests.output}`,
+    versions: versions.output.trim().split(' '),
+    count,
+  };
+}
+
+function run(command, args) {
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' };
+  return new Promise((resolve) => {
+    execFile(command, args, { cwd: SDK, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) =>
+      resolve({ ok: error === null, output: `${stdout}${stderr}` }),
+    );
+  });
+}
+
+function writeTable() {
+  const rows = chosen.map((name) => {
+    const { shows } = frameworks[name];
+    const { versions, count } = results.get(name);
+    return `| \`svc_gateway.${name}\` | ${shows.map((each, at) => `${each} ${versions[at]}`).join(', ')} | ${count} |`;
+  });
+  const table = ['| adapter | tried with | tests |', '| --- | --- | --- |', ...rows].join('\n');
+  writeFileSync(
+    DOCUMENT,
+    readFileSync(DOCUMENT, 'utf8').replace(TABLE, (_all, begin, end) => `${begin}${table}\n${end}`),
+  );
+}
