@@ -213,7 +213,7 @@ describe('tidy', () => {
       'src/cli/remote/session-file.ts',
       'src/cli/terminal/output.ts',
     ],
-    zod: ['src/doors/api/', 'src/doors/authzen/', 'src/doors/engine/', 'src/doors/opa/'],
+    zod: ['src/doors/agent-hooks/', 'src/doors/api/', 'src/doors/authzen/', 'src/doors/engine/', 'src/doors/opa/'],
   };
 
   test('each library is named where the table says, and nowhere else', () => {

@@ -31,6 +31,10 @@ export function obligationsIn(value: unknown): readonly Obligation[] {
   });
 }
 
+/** For doors that see no results. */
+export const firstAboutResult = (obligations: readonly Obligation[]): Obligation | undefined =>
+  obligations.find((obligation) => pathsOf(obligation).some((path) => path.startsWith(RESULT)));
+
 /** The arguments of a call as they may be passed on. */
 export const enforceOnArguments = (args: Mapping, obligations: readonly Obligation[]): Enforced<Mapping> =>
   enforce(args, obligations, (path) => (path.startsWith(RESULT) ? undefined : path));

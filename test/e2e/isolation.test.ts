@@ -349,6 +349,7 @@ describe('isolation', () => {
     'post /api/v1/auth/ws-ticket',
     // The agent is named by a header, which the tests of these doors send.
     'post /v1/data/svc/authz/decision',
+    'post /v1/agent-hooks/intercept',
     'post /api/v1/agents/self/refusals',
     ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
   ];

@@ -115,6 +115,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /access/v1/evaluations': scoped(200, 403, 200, 200),
   'get /.well-known/authzen-configuration': PUBLIC(200),
   'post /v1/data/svc/authz/decision': scoped(200, 403, 200, 200),
+  'post /v1/agent-hooks/intercept': scoped(200, 403, 200, 200),
 };
 
 let gateway: TestGateway;
@@ -330,6 +331,19 @@ describe('routes', () => {
     'post /v1/data/svc/authz/decision': () => ({
       path: '/v1/data/svc/authz/decision',
       body: { input: { tool: { name: 'web_search' } } },
+    }),
+    'post /v1/agent-hooks/intercept': () => ({
+      path: '/v1/agent-hooks/intercept',
+      body: {
+        spec: 'agent-hooks/0.1',
+        interception_point: 'pre_tool_call',
+        timestamp: '2026-11-28T00:00:00Z',
+        sequence: 1,
+        agent: { id: 'a', framework: 'x' },
+        session: { id: 's' },
+        tool_call: { id: 'c', name: 'web_search', args: {} },
+        target: {},
+      },
     }),
   };
 

@@ -1,5 +1,6 @@
 /** The whole HTTP API as rows. */
 
+import { agentHooksRoutes } from '../agent-hooks/routes.ts';
 import { type AuthzenRouteOptions, authzenRoutes } from '../authzen/routes.ts';
 import type { Route } from '../engine/route.ts';
 import { opaRoutes } from '../opa/routes.ts';
@@ -43,6 +44,7 @@ export function routesOf(
     ...authzenRoutes(options),
     ...opaRoutes,
     ...hookRoutes(options),
+    ...agentHooksRoutes(options),
     // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all
     // the same.
     ...monitoringRoutes(options, () =>

@@ -3,7 +3,7 @@
 import { isMapping } from '../../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
-import { enforceOnArguments } from '../../core/obligations.ts';
+import { enforceOnArguments, firstAboutResult } from '../../core/obligations.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { recordRefusal } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
@@ -157,11 +157,7 @@ function editedInput(input: Fields, decided: readonly Result<Decided, Fault>[]):
   const obligations = decided.flatMap((one) => (one.ok && one.value.kind === 'allow' ? one.value.obligations : []));
   if (obligations.length === 0) return { ok: true, input: undefined };
   const deny = (problem: string): Edited => ({ ok: false, refusal: ok({ kind: 'deny', reason: problem }) });
-  const ofResult = obligations.find(({ properties: { path, paths } }) =>
-    [path, ...(Array.isArray(paths) ? (paths as unknown[]) : [])].some(
-      (one) => typeof one === 'string' && one.startsWith('result.'),
-    ),
-  );
+  const ofResult = firstAboutResult(obligations);
   if (ofResult !== undefined) return deny(`obligation ${ofResult.id} is about the result, which a hook cannot change`);
   const enforced = enforceOnArguments(input, obligations);
   if (!enforced.ok) return deny(enforced.problem);

@@ -9,6 +9,7 @@ where they fail; `can_use_tool` is skipped for tools that rules allow, and is no
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -46,7 +47,8 @@ async def record_result(client: Client, message: ResultMessage) -> None:
     recorded = _RECORDED.setdefault(client, {})
     for model, used in (message.model_usage or {}).items():
         names = ('inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheCreationInputTokens')
-        now = tuple(int(dict(used).get(name) or 0) for name in names)
+        fields: Mapping[str, Any] = used
+        now = tuple(int(fields.get(name) or 0) for name in names)
         before = recorded.get((message.session_id, model), (0, 0, 0, 0))
         fresh, out, read, written = (max(0, each - old) for each, old in zip(now, before, strict=True))
         recorded[message.session_id, model] = now

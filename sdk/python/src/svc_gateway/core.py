@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from . import wire
 from .errors import ClientClosedError, GatewayError
 from .orphans import Orphans
 from .settings import Settings
-from .transport import Pool, _after_fork
+from .transport import Pool, _after_fork, answer_of
 from .types import Action, Approval, CheckAnswer, Ended, OpState, Usage, UsageAnswer
 from .waits import Io, ThreadIo, backoff, drive
 
@@ -36,6 +37,8 @@ UNDONE_FAULTS = frozenset(['overloaded', 'rate_limited'])
 RENEW_AT_MOST_EVERY_SECONDS = 60.0
 #: One question about an approval; the gateway answers after a minute at the latest.
 ASK_SECONDS = 50.0
+#: The gateway holds the answer about an operation that is paused.
+DOOR_SECONDS = 60.0
 MAX_HOMES = 10_000
 MAX_BATCH = 1_000
 
@@ -355,6 +358,33 @@ class Core:
                     raise cause from None
                 before = cause
                 on_retry(error)
+            await io.sleep(wait)
+            attempt += 1
+
+    async def post(self, io: Io, path: str, body: bytes) -> dict[str, Any]:
+        """Another door of the gateway, with the agent's token as bearer, for at most a minute. Raises GatewayError."""
+        end = time.monotonic() + self.settings.check_timeout
+        attempt = 0
+        while True:
+            if self.is_closed:
+                raise ClientClosedError
+            try:
+                token = await self.token(io, end)
+                headers = {'Content-Type': 'application/json', 'Authorization': f'Bearer {token}'}
+                post = partial(self.pool.post, path, body, headers, DOOR_SECONDS)
+                status, got, answer = await io.blocking(post)
+                read = answer_of(status, got, answer, self.settings.url)
+                self.reach.succeeded()
+                return read
+            except GatewayError as error:
+                is_busy = error.fault in BUSY_FAULTS
+                if not is_busy and (error.fault is not None or is_verdict(error)):
+                    raise
+                if not is_busy:
+                    self.reach.failed()
+                wait = max(error.retry_after, backoff(attempt, 0.05, 0.5))
+                if self.reach.is_lost or time.monotonic() + wait >= end:
+                    raise GatewayError('unavailable', f'cannot reach the gateway: {error}') from error
             await io.sleep(wait)
             attempt += 1
 

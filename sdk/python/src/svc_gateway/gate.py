@@ -14,7 +14,7 @@ from .client import AgentClient, AsyncAgentClient
 from .errors import ActionDeniedError, GatewayError, OpTerminatedError
 from .ops import CURRENT, ApprovalPending, RunningOp, current_op
 from .runs import AsyncOp, Op
-from .types import OBLIGATION_TYPES, Action, CheckAnswer, Usage
+from .types import OBLIGATION_TYPES, Action, Approval, CheckAnswer, Usage
 from .waits import AsyncIo, Io, ThreadIo
 
 Client = AgentClient | AsyncAgentClient
@@ -190,6 +190,14 @@ class Gate:
         except Exception as trouble:
             self.warn(trouble)
         return None
+
+    async def post(self, io: Io, path: str, body: bytes) -> dict[str, Any]:
+        """What another door of the gateway answers to the agent. Tried again while it is lost; raises GatewayError."""
+        return await self._core.post(io, path, body)
+
+    async def wait_approval(self, io: Io, approval_id: str) -> Approval:
+        """Raises GatewayError."""
+        return await self._core.wait_approval(io, approval_id, self._core.settings.approval_timeout)
 
     async def cancel(self, io: Io, approval_id: str) -> None:
         """The framework's user has said no: nobody has to decide any more."""

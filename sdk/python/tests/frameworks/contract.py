@@ -40,6 +40,9 @@ class Contract:
     make: ClassVar[Callable[..., Scene]]
     #: Makes the adapter wait for people.
     waiting: ClassVar[dict[str, Any]] = {'approvals': 'wait'}
+    #: What the model reads of every denial, and of an operation that was terminated.
+    advice = 'Do not try the same in another form'
+    terminated = 'terminated by an operator'
     #: Whether what the tool raises ends the run.
     raises = False
 
@@ -55,7 +58,7 @@ class Contract:
         read = scene.run()
         assert scene.ran == []
         assert 'too dangerous' in read
-        assert 'Do not try the same in another form' in read
+        assert self.advice in read
 
     def test_a_tool_that_people_approve_runs_once(self, world: World) -> None:
         client = world.client('asked')
@@ -86,7 +89,7 @@ class Contract:
         scene.during = lambda: world.terminate(client)
         read = scene.run()
         assert 'paid' not in read
-        assert 'terminated by an operator' in read
+        assert self.terminated in read
 
     def test_a_dead_gateway_lets_no_tool_run(self, dead_client: AgentClient) -> None:
         scene = self.make(dead_client)

@@ -1,0 +1,197 @@
+/** The interceptor of AGENT-HOOKS-0.1: contexts in, verdicts out (docs/agent-hooks.md). */
+import { z } from 'zod';
+import { ok, type Result } from '../../core/base/result.ts';
+import { explain, type Fault } from '../../core/fault.ts';
+import {
+  enforceOnArguments,
+  firstAboutResult,
+  type Obligation,
+  SUPPORTED_OBLIGATIONS,
+} from '../../core/obligations.ts';
+import { jsonOf, textAt } from '../engine/raw-body.ts';
+import type { HttpReply, RawRequest, Route } from '../engine/route.ts';
+import { type Asking, GovernedCalls } from '../hooks/governed-call.ts';
+import type { Holds } from '../hooks/holds.ts';
+import type { JsonObject } from '../proto/messages.ts';
+import type { Caller } from '../rpc/handle.ts';
+import { judge, recordRefusal, type Verdict } from '../rpc/judge.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+import { AGENT_HEADER, type KnownBearer, knownBearer, type Speaker, speakerFor } from '../rpc/speaker.ts';
+import { agentContext, type Context, readContext } from './context.ts';
+
+const PATH = '/v1/agent-hooks/intercept';
+/** How long the end of a paused call is held: hosts wait for an interceptor as long as they are told to. */
+const HOLD_MS = 50_000;
+
+const warning = z.strictObject({ reason: z.string(), message: z.string() });
+const evidence = z.strictObject({ verification_pointers: z.record(z.string(), z.string()) });
+/** The verdict of the standard; it allows no other member. */
+const verdict = z.union([
+  z.strictObject({
+    decision: z.literal('allow'),
+    warnings: z.array(warning).optional(),
+    evidence: evidence.optional(),
+  }),
+  z.strictObject({
+    decision: z.literal('transform'),
+    transform: z.strictObject({ path: z.literal('$target'), value: z.looseObject({}) }),
+    warnings: z.array(warning).optional(),
+    evidence: evidence.optional(),
+  }),
+  z.strictObject({
+    decision: z.literal('deny'),
+    reason: z.string(),
+    message: z.string(),
+    approval: z.strictObject({ id: z.string() }).optional(),
+    evidence: evidence.optional(),
+  }),
+]);
+type HookVerdict = z.output<typeof verdict>;
+
+const ALLOW: HookVerdict = { decision: 'allow' };
+
+class AgentHooksDoor {
+  readonly #ports: WirePorts;
+  readonly #calls: GovernedCalls;
+
+  constructor(ports: WirePorts, holds: Holds) {
+    this.#ports = ports;
+    this.#calls = new GovernedCalls(ports, holds);
+  }
+
+  async answer(raw: RawRequest): Promise<HttpReply> {
+    const { headers, caller } = raw;
+    const bearer = await knownBearer(this.#ports, headers.get('authorization'), caller);
+    if (!bearer.ok) return bearer;
+    const claimed = headers.get(AGENT_HEADER) || undefined;
+    const body = jsonOf(raw);
+    const context = body.ok ? readContext(body.value) : body;
+    if (!context.ok) {
+      const resource = body.ok ? textAt(body.value, 'tool_call', 'name') : '';
+      const refused = { claimed, action: 'tool.call', resource, reason: explain(context.fault) };
+      const recorded = await recordRefusal(this.#ports, bearer.value, refused);
+      return recorded.ok ? context : recorded;
+    }
+    const speaker = speakerFor(bearer.value, claimed);
+    if (!speaker.ok) {
+      const resource = 'tool' in context.value ? context.value.tool : '';
+      const refused = { claimed, action: 'tool.call', resource, reason: explain(speaker.fault) };
+      const recorded = await recordRefusal(this.#ports, bearer.value, refused);
+      if (!recorded.ok) return recorded;
+      return ok({ status: 200, body: { decision: 'deny', reason: 'credential', message: recorded.value.reason } });
+    }
+    const asker = { bearer: bearer.value, claimed, speaker: speaker.value, caller };
+    const decided = await this.#decide(asker, context.value);
+    return decided.ok ? ok({ status: 200, body: decided.value }) : decided;
+  }
+
+  async #decide(asker: Asker, context: Context): Promise<Result<HookVerdict, Fault>> {
+    switch (context.point) {
+      case 'before':
+        return this.#before(asker, context);
+      case 'after':
+        return this.#after(asker, context);
+      case 'other':
+        return ok(ALLOW);
+    }
+  }
+
+  async #before(asker: Asker, context: Before): Promise<Result<HookVerdict, Fault>> {
+    const { tool, args, op } = context;
+    const judged = await judge(this.#ports, asker.bearer, asker.claimed, {
+      action: 'tool.call',
+      resource: tool,
+      attributes: args,
+      op,
+      supportedObligations: SUPPORTED_OBLIGATIONS,
+    });
+    if (!judged.ok) return judged;
+    if (judged.value.decision !== 'allow') return ok(denialOf(judged.value));
+    const allowed = allowOf(judged.value, args);
+    // Nobody will run it: its operation has failed.
+    if (allowed.decision === 'deny') await this.#end(asker, context, true);
+    return ok(allowed);
+  }
+
+  async #after(asker: Asker, context: After): Promise<Result<HookVerdict, Fault>> {
+    const ended = await this.#end(asker, context, context.hasFailed);
+    if (!ended.ok) return ended;
+    const { value } = ended;
+    return ok(
+      value.kind === 'completed' ? ALLOW : { decision: 'deny', reason: 'operation_state', message: value.reason },
+    );
+  }
+
+  #end({ speaker, caller }: Asker, { tool, op }: Before | After, hasFailed: boolean) {
+    const deadlineMs = performance.now() + HOLD_MS;
+    const refuse: Asking['refuse'] = async (_subject, reason) => ok({ kind: 'deny', reason });
+    const subjects = [{ action: 'tool.call', resource: tool, attributes: {} }];
+    const call = { ...op, isNumbered: false, subjects, input: {} };
+    return this.#calls.complete({ speaker, caller, deadlineMs, refuse }, call, 0, hasFailed);
+  }
+}
+
+type Before = Extract<Context, { point: 'before' }>;
+type After = Extract<Context, { point: 'after' }>;
+
+/** Who asks, and for whom. */
+type Asker = {
+  readonly bearer: KnownBearer;
+  readonly claimed: string | undefined;
+  readonly speaker: Speaker;
+  readonly caller: Caller;
+};
+
+/** Where the entry of the audit log is, and the operation. */
+function evidenceOf({ auditId, opId }: Verdict): { readonly evidence?: z.output<typeof evidence> } {
+  const pointers = {
+    ...(auditId !== undefined && { audit_id: String(auditId) }),
+    ...(opId !== undefined && { op_id: opId }),
+  };
+  return Object.keys(pointers).length === 0 ? {} : { evidence: { verification_pointers: pointers } };
+}
+
+function denialOf(verdict: Verdict): HookVerdict {
+  const { decision, cause, reason, approvalId } = verdict;
+  return {
+    decision: 'deny',
+    reason: decision === 'pending' ? 'approval' : (cause ?? 'rule'),
+    message: reason,
+    ...(decision === 'pending' && approvalId !== undefined && { approval: { id: approvalId } }),
+    ...evidenceOf(verdict),
+  };
+}
+
+function allowOf(verdict: Verdict, args: JsonObject): HookVerdict {
+  const obligations = verdict.obligations.map(
+    ({ id, type, properties }): Obligation => ({ id, type, properties: properties ?? {} }),
+  );
+  const evidence = evidenceOf(verdict);
+  const deny = (message: string): HookVerdict => ({ decision: 'deny', reason: 'obligation', message, ...evidence });
+  const ofResult = firstAboutResult(obligations);
+  if (ofResult !== undefined) return deny(`obligation ${ofResult.id} is about the result, which is not sent back here`);
+  const enforced = enforceOnArguments(args, obligations);
+  if (!enforced.ok) return deny(enforced.problem);
+  const notices = obligations.filter(({ type }) => type === 'notify');
+  const warnings = notices.map(({ id, properties }) => ({ reason: id, message: String(properties.message ?? '') }));
+  const more = { ...(warnings.length > 0 && { warnings }), ...evidence };
+  return JSON.stringify(enforced.value) === JSON.stringify(args)
+    ? { decision: 'allow', ...more }
+    : { decision: 'transform', transform: { path: '$target', value: enforced.value as JsonObject }, ...more };
+}
+
+export function agentHooksRoutes({ holds }: { readonly holds: Holds }): readonly Route[] {
+  let door: AgentHooksDoor | undefined;
+  return [
+    {
+      method: 'post',
+      path: PATH,
+      access: 'agent',
+      limit: 'none',
+      summary: 'Answers an interceptor of AGENT-HOOKS-0.1 with its verdict',
+      body: agentContext,
+      answers: { 200: verdict },
+      handle: (request, ports) => (door ??= new AgentHooksDoor(ports, holds)).answer(request),
+    },
+  ];
+}
