@@ -16,7 +16,15 @@ import type { JsonObject } from '../proto/messages.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { judge, recordRefusal, type Verdict } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { AGENT_HEADER, type KnownBearer, knownBearer, type Speaker, speakerFor } from '../rpc/speaker.ts';
+import {
+  AGENT_HEADER,
+  type KnownBearer,
+  knownBearer,
+  speakerFor,
+  type Vouch,
+  type Vouched,
+  vouchedAgain,
+} from '../rpc/speaker.ts';
 import { agentContext, type Context, readContext } from './context.ts';
 
 const PATH = '/v1/agent-hooks/intercept';
@@ -80,7 +88,8 @@ class AgentHooksDoor {
       if (!recorded.ok) return recorded;
       return ok({ status: 200, body: { decision: 'deny', reason: 'credential', message: recorded.value.reason } });
     }
-    const asker = { bearer: bearer.value, claimed, speaker: speaker.value, caller };
+    const vouch = () => vouchedAgain(this.#ports, bearer.value, speaker.value, caller);
+    const asker = { bearer: bearer.value, claimed, speaker: speaker.value, vouch, caller };
     const decided = await this.#decide(asker, context.value);
     return decided.ok ? ok({ status: 200, body: decided.value }) : decided;
   }
@@ -122,12 +131,12 @@ class AgentHooksDoor {
     );
   }
 
-  #end({ speaker, caller }: Asker, { tool, op }: Before | After, hasFailed: boolean) {
+  #end({ speaker, vouch, caller }: Asker, { tool, op }: Before | After, hasFailed: boolean) {
     const deadlineMs = performance.now() + HOLD_MS;
     const refuse: Asking['refuse'] = async (_subject, reason) => ok({ kind: 'deny', reason });
     const subjects = [{ action: 'tool.call', resource: tool, attributes: {} }];
     const call = { ...op, isNumbered: false, subjects, input: {} };
-    return this.#calls.complete({ speaker, caller, deadlineMs, refuse }, call, 0, hasFailed);
+    return this.#calls.complete({ speaker, vouch, caller, deadlineMs, refuse }, call, 0, hasFailed);
   }
 }
 
@@ -138,7 +147,8 @@ type After = Extract<Context, { point: 'after' }>;
 type Asker = {
   readonly bearer: KnownBearer;
   readonly claimed: string | undefined;
-  readonly speaker: Speaker;
+  readonly speaker: Vouched;
+  readonly vouch: Vouch;
   readonly caller: Caller;
 };
 
