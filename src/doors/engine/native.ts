@@ -144,7 +144,7 @@ class NativeRequest implements RequestHead {
     return this.#req.getUrl();
   }
   get query(): string {
-    return this.#req.getQuery();
+    return this.#req.getQuery() ?? '';
   }
   header(name: string): string {
     return this.#req.getHeader(name);

@@ -91,6 +91,19 @@ describe('exchange', () => {
     });
   });
 
+  test.each(ENGINES)('over %s the query is what follows the question mark, or empty', async (_, create) => {
+    const http = create();
+    const queries: string[] = [];
+    http.serve('/ask', (answer, request) => {
+      queries.push(request.query);
+      answer.send(200, 'text/plain', [], '');
+    });
+    const port = await http.listen('127.0.0.1', 0, false);
+    onTestFinished(() => http.close());
+    for (const path of ['/ask', '/ask?', '/ask?a=1&b']) await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+    expect(queries).toEqual(['', '', 'a=1&b']);
+  });
+
   const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
   test.each(ENGINES)('over %s a chunked body is read as sent, wherever it is cut', async (_, create) => {
