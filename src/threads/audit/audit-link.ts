@@ -249,12 +249,16 @@ export class AuditLink implements AuditLog {
 
   /** The batches up to this one are written. */
   #settle(last: number): void {
+    let written = 0;
     // The difference is compared, not the numbers themselves, because they wrap around.
-    const isWritten = ({ batch }: Waiting): boolean => ((last - batch) | 0) >= 0;
-    const first = this.#batches.findIndex((waiting) => !isWritten(waiting));
-    const settled = this.#batches.splice(0, first === -1 ? this.#batches.length : first);
-    for (const { count } of settled) this.#entriesInFlight -= count;
-    for (const { firstId, listener } of settled) listener.written(firstId);
+    while (written < this.#batches.length && ((last - this.#batches[written]!.batch) | 0) >= 0) {
+      this.#entriesInFlight -= this.#batches[written]!.count;
+      written += 1;
+    }
+    if (written === 0) return;
+    const settled = this.#batches;
+    this.#batches = settled.slice(written);
+    for (let at = 0; at < written; at += 1) settled[at]!.listener.written(settled[at]!.firstId);
   }
 
   /**

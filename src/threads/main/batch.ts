@@ -12,17 +12,6 @@ import type { IoId, Reply } from '../protocol.ts';
 export type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 export type SignalEffect = Extract<Effect, { kind: 'signal' }>;
 
-/** Where the effects of one command begin in its batch. */
-type Mark = { readonly entries: number; readonly signals: number; readonly strangerBytes: number };
-
-/** A command that was applied, and what answers it and undoes it. */
-type Applied = {
-  readonly id: number;
-  readonly command: Command;
-  readonly reply: AuditedReply['reply'];
-  readonly undo: Undo | undefined;
-};
-
 /**
  * What the commands of one turn have changed, to be recorded together or rolled back together. The effects of a command
  * are added first, then the command itself, or it is taken out with them to be recorded alone.
@@ -42,6 +31,10 @@ export class Batch {
   #signals: SignalEffect[] = [];
   /** Undefined: none. A command that has any is recorded alone. */
   #reports: Report[] | undefined;
+  // Where the effects of the last command begin.
+  #firstEntry = 0;
+  #firstSignal = 0;
+  #strangerBytesBefore = 0;
   /** The answer of a registration that was rolled back while it waited for its store. */
   refusal: AuditedReply['reply'] | undefined;
 
@@ -55,8 +48,8 @@ export class Batch {
   get entryCount(): number {
     return this.#bodies.length;
   }
-  get entries(): Omit<Entries, 'isAwaited'> {
-    return { bodies: this.#bodies, strangerBytes: this.#strangerBytes };
+  entriesFor(isAwaited: boolean): Entries {
+    return { bodies: this.#bodies, strangerBytes: this.#strangerBytes, isAwaited };
   }
   get replies(): readonly AuditedReply[] {
     return this.#replies;
@@ -84,32 +77,36 @@ export class Batch {
   }
 
   /** Call it before the effects of a command are added. */
-  mark(): Mark {
-    return { entries: this.#bodies.length, signals: this.#signals.length, strangerBytes: this.#strangerBytes };
+  begin(): void {
+    this.#firstEntry = this.#bodies.length;
+    this.#firstSignal = this.#signals.length;
+    this.#strangerBytesBefore = this.#strangerBytes;
   }
 
-  /** Adds the command whose effects were added since the mark. False: it has no entry, and waits for none. */
-  add({ id, command, reply, undo }: Applied, { entries }: Mark): boolean {
-    if (this.#bodies.length === entries) return false;
-    this.#replies.push({ type: 'command-reply', id, reply, auditIndex: entries });
-    this.#commands.push(command);
-    if (undo !== undefined) this.#undos.push(undo);
+  /** Adds the command whose effects were added last. False: it has no entry, and waits for none. */
+  add(id: number, command: Command, reply: AuditedReply['reply'], undo: Undo | undefined): boolean {
+    if (this.#bodies.length === this.#firstEntry) return false;
+    this.#put(id, command, reply, undo);
     return true;
   }
 
-  /** Takes what was added since the mark out of this batch, with its command. */
-  detach({ id, command, reply, undo }: Applied, mark: Mark): Batch {
+  /** Takes the effects that were added last out of this batch, with their command. */
+  detach(id: number, command: Command, reply: AuditedReply['reply'], undo: Undo | undefined): Batch {
     const alone = new Batch(this.io, this.appliedAtMs, this.#lastOpBefore);
-    alone.#bodies = this.#bodies.splice(mark.entries);
-    alone.#signals = this.#signals.splice(mark.signals);
-    alone.#strangerBytes = this.#strangerBytes - mark.strangerBytes;
-    this.#strangerBytes = mark.strangerBytes;
+    alone.#bodies = this.#bodies.splice(this.#firstEntry);
+    alone.#signals = this.#signals.splice(this.#firstSignal);
+    alone.#strangerBytes = this.#strangerBytes - this.#strangerBytesBefore;
+    this.#strangerBytes = this.#strangerBytesBefore;
     alone.#reports = this.#reports;
     this.#reports = undefined;
-    alone.#replies.push({ type: 'command-reply', id, reply, auditIndex: 0 });
-    alone.#commands.push(command);
-    if (undo !== undefined) alone.#undos.push(undo);
+    alone.#put(id, command, reply, undo);
     return alone;
+  }
+
+  #put(id: number, command: Command, reply: AuditedReply['reply'], undo: Undo | undefined): void {
+    this.#replies.push({ type: 'command-reply', id, reply, auditIndex: this.#firstEntry });
+    this.#commands.push(command);
+    if (undo !== undefined) this.#undos.push(undo);
   }
 
   /** Has the answers name the gateways that do not act by them yet. */
@@ -120,8 +117,10 @@ export class Batch {
 
   /** Calls with each check and its answer. */
   eachCheck(call: (command: CheckCommand, reply: Replies['check']) => void): void {
-    for (const [at, command] of this.#commands.entries())
+    for (let at = 0; at < this.#commands.length; at += 1) {
+      const command = this.#commands[at]!;
       if (command.type === 'check') call(command, this.#replies[at]!.reply as Replies['check']);
+    }
   }
 
   /** Sends the reports, or drops them. What cannot be undone has happened, even if it could not be recorded. */

@@ -223,15 +223,14 @@ export class CommandRunner {
   #finish(id: number, command: Command, { reply, effects, undo }: Outcome, batch: Batch): void {
     const { controlStreams, effectRunner, recorder } = this.#options;
     const { io } = batch;
-    const mark = batch.mark();
+    batch.begin();
     let durable = effectRunner.run(effects, batch);
     if (command.type === 'record-usage' && command.claim === 'mine' && durable !== undefined)
       durable = this.#settled(command, durable);
     if (command.type === 'open-control' && reply.ok)
       controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
-    const applied = { id, command, reply, undo };
-    if (durable !== undefined) return void recorder.recordWhenDurable(batch.detach(applied, mark), durable);
-    if (batch.add(applied, mark)) return;
+    if (durable !== undefined) return void recorder.recordWhenDurable(batch.detach(id, command, reply, undo), durable);
+    if (batch.add(id, command, reply, undo)) return;
     if (command.type === 'check') recorder.countCheck(command, reply as Replies['check'], batch.appliedAtMs);
     recorder.answer(io, id, reply);
   }

@@ -52,18 +52,15 @@ export class Recorder {
 
   /** Hands the batch to the audit log. Its answers leave once they are recorded: I/O threads hold theirs until then. */
   #record(batch: Batch): void {
-    const { entries, io, replies, signals } = batch;
+    const { io, replies } = batch;
     const { audit, threads } = this.#options;
-    const place = audit.append(
-      { ...entries, isAwaited: threads.isHere(io) || signals.length > 0 },
-      {
-        written: (firstId) => {
-          this.#settle(batch);
-          threads.release(io, firstId, replies);
-        },
-        lost: () => this.#lose(batch),
+    const place = audit.append(batch.entriesFor(threads.isHere(io) || batch.signals.length > 0), {
+      written: (firstId) => {
+        this.#settle(batch);
+        threads.release(io, firstId, replies);
       },
-    );
+      lost: () => this.#lose(batch),
+    });
     if (place !== undefined) threads.hold(io, { type: 'held', ...place, replies });
   }
 
