@@ -18,13 +18,11 @@ import {
 } from './approvals/asking.ts';
 import type { Changed } from './approvals/changes.ts';
 import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
-import { redactShort, redactText } from './audit/redact-text.ts';
-import { RedactedTexts } from './audit/redacted-texts.ts';
-import { microToUsd } from './base/money.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import type { Exceeded } from './budget/envelope.ts';
 import { exceededPayload, exceededReason } from './budget/exceeded.ts';
+import { CheckEntries, payloadOfStranger } from './check-entry.ts';
 import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
 import type { CheckSubject } from './condition/condition.ts';
 import type { DecisionCause } from './decision-cause.ts';
@@ -38,8 +36,9 @@ import type { OpEnd, OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
-import { noPolicyAllows, type PolicyDecision } from './policy/rule.ts';
+import type { PolicyDecision } from './policy/rule.ts';
 import { REFUSAL } from './refusal.ts';
+import { remedyOfBudget, remedyOfHalt } from './remedy.ts';
 import type { Undo } from './rollback.ts';
 
 /** The parts of the governor's state that a check reads and changes. */
@@ -87,18 +86,6 @@ const endedBy = ({ approval, state }: Ended): PolicyDecision => ({
   ruleId: approval.ruleId,
 });
 
-/** In characters. */
-const MAX_STRANGER_TEXT = 128;
-const MAX_SHOWN_TEXT = 256;
-
-/** Little of it, and nothing of unbounded size: anybody can send it, and it takes room from what others have done. */
-const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): Record<string, unknown> => ({
-  action: redactShort(action, MAX_STRANGER_TEXT),
-  resource: redactShort(resource, MAX_STRANGER_TEXT),
-  ...(dryRun && { dry_run: true }),
-  identity: 'unverified',
-});
-
 /** A decision that is none to wait for, with the approval it is by, and how a denied operation ends. */
 type Settled = {
   readonly decision: PolicyDecision;
@@ -115,10 +102,11 @@ type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */
 export class Checker {
   readonly #state: CheckState;
-  readonly #texts = new RedactedTexts();
+  readonly #entries: CheckEntries;
 
   constructor(state: CheckState) {
     this.#state = state;
+    this.#entries = new CheckEntries(state.redact);
   }
 
   /**
@@ -155,7 +143,8 @@ export class Checker {
     const { ops } = this.#state;
     const slot = ops.find(command.opId, speaker.entry.identity.orgId);
     const opState = slot !== undefined && ops.ownerOf(slot) === speaker.entry ? ops.stateOf(slot) : undefined;
-    return this.#answer(command, speaker, deny('halt', haltedReason(halt)), opState);
+    const decision = { ...deny('halt', haltedReason(halt)), remedy: remedyOfHalt(halt) };
+    return this.#answer(command, speaker, decision, opState);
   }
 
   /** An operation that takes no further checks: also because a person said no. */
@@ -343,7 +332,7 @@ export class Checker {
   }
 
   #shown(text: string): string {
-    return this.#texts.cut(text, MAX_SHOWN_TEXT);
+    return this.#entries.shown(text);
   }
 
   /** Notes why a pending operation waits. */
@@ -369,13 +358,14 @@ export class Checker {
   #answer(
     command: CheckCommand,
     { entry, actor }: Speaker,
-    { kind, reason, policy, ruleId, cause, obligations }: PolicyDecision,
+    { kind, reason, policy, ruleId, cause, remedy, obligations }: PolicyDecision,
     opState: OpState | undefined,
     approvalId?: string,
   ): Answered {
     const decision = kind === 'allow' ? 'allow' : 'deny';
-    const payload = this.#payloadOf(command);
+    const payload = this.#entries.payloadOf(command);
     if (obligations !== undefined) Object.assign(payload, obligationsPayload(obligations));
+    if (remedy !== undefined) payload.remedy = remedy;
     const draft: AuditDraft = {
       eventType:
         decision === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
@@ -383,14 +373,25 @@ export class Checker {
       actor,
       opId: command.opId,
       decision,
-      reason: ruleId === undefined ? this.#redactedReason(command, reason, cause) : reason,
+      reason: ruleId === undefined ? this.#entries.reasonOf(command, reason, cause) : reason,
       policy,
       ruleId,
       cause,
       payload,
     };
     return {
-      reply: ok({ decision, reason, policy, ruleId, cause, exceeded: undefined, opState, approvalId, obligations }),
+      reply: ok({
+        decision,
+        reason,
+        policy,
+        ruleId,
+        cause,
+        exceeded: undefined,
+        opState,
+        approvalId,
+        obligations,
+        remedy,
+      }),
       effects: [{ kind: 'audit', draft }],
     };
   }
@@ -404,7 +405,9 @@ export class Checker {
     const { tier, period } = exceeded;
     const resetsAtMs = this.#state.budgets.resetsAtMs(period);
     const reason = exceededReason(exceeded);
-    const payload = Object.assign(this.#payloadOf(command), exceededPayload(exceeded, resetsAtMs));
+    const remedy = remedyOfBudget(exceeded, resetsAtMs);
+    const payload = Object.assign(this.#entries.payloadOf(command), exceededPayload(exceeded, resetsAtMs));
+    if (remedy !== undefined) payload.remedy = remedy;
     const draft: AuditDraft = {
       eventType: 'BudgetLimitExceeded',
       lineage: entry.identity,
@@ -416,7 +419,7 @@ export class Checker {
       payload,
     };
     return {
-      reply: denied('budget', reason, opState, { tier, period, resetsAtMs }),
+      reply: denied('budget', reason, opState, { tier, period, resetsAtMs }, remedy),
       effects: [{ kind: 'audit', draft }],
     };
   }
@@ -425,7 +428,7 @@ export class Checker {
   #refuse(command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
     const { agent: claimed, action, opId } = command;
     const isStranger = refused.kind === 'no-credential' || refused.kind === 'unknown-credential';
-    const payload = isStranger ? payloadOfStranger(command) : this.#payloadOf(command);
+    const payload = isStranger ? payloadOfStranger(command) : this.#entries.payloadOf(command);
     const reason = REFUSAL[refused.kind];
     const reply = denied('credential', reason, undefined);
     switch (refused.kind) {
@@ -478,33 +481,6 @@ export class Checker {
     }
   }
 
-  #payloadOf({
-    action,
-    resource,
-    attributes,
-    estimatedCostMicroUsd,
-    caller,
-    dryRun,
-  }: CheckCommand): Record<string, unknown> {
-    const payload: Record<string, unknown> = { action: this.#texts.of(action), resource: this.#texts.of(resource) };
-    if (attributes !== undefined) payload.attributes = this.#state.redact(attributes);
-    if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
-    if (caller !== undefined)
-      payload.caller = {
-        org_id: caller.orgId === '' ? null : caller.orgId,
-        team_id: caller.teamId,
-        agent_id: caller.agentId,
-      };
-    if (dryRun) payload.dry_run = true;
-    return payload;
-  }
-
-  /** Where no rule decided, the reason repeats what was asked for, cut. */
-  #redactedReason({ agent, action, resource }: CheckCommand, reason: string, cause: PolicyDecision['cause']): string {
-    if (cause !== 'no_rule') return redactText(reason);
-    return noPolicyAllows({ agent, action: this.#texts.of(action), resource: this.#texts.of(resource) }).reason;
-  }
-
   #changed(slot: OpSlot): Effect {
     return { kind: 'op-changed', op: viewOfOp(this.#state.ops.recordOf(slot), undefined) };
   }
@@ -515,7 +491,9 @@ const denied = (
   reason: string,
   opState: OpState | undefined,
   exceeded?: CheckAnswer['exceeded'],
-): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState });
+  remedy?: string,
+): Replies['check'] =>
+  ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState, remedy });
 
 /** Where nobody takes checks that have to wait for the database of a cluster. */
 const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);

@@ -72,6 +72,8 @@ export type CheckAnswer = {
   readonly approvalId?: string | undefined;
   /** What an allow obliges the caller to do; undefined: nothing. */
   readonly obligations?: readonly Obligation[] | undefined;
+  /** What may be done instead, of a deny. */
+  readonly remedy?: string | undefined;
 };
 /** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
 export type UsageAnswer =

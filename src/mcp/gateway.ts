@@ -5,6 +5,7 @@
 
 import { isMapping } from '../core/base/mapping.ts';
 import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
+import { reasonWithRemedy } from '../core/remedy.ts';
 import type { Credential, GatewayCalls, Reply } from './gateway-calls.ts';
 import type { Fields } from './json-rpc.ts';
 import type { Refused } from './refusals.ts';
@@ -204,7 +205,7 @@ function verdictIn(value: unknown): Verdict {
   const cause = textIn(value.cause)?.replace(/^DECISION_CAUSE_/, '');
   return {
     decision: DECISION[String(value.decision)] ?? 'deny',
-    reason: textIn(value.reason) ?? 'the gateway gave no reason',
+    reason: reasonWithRemedy(textIn(value.reason) ?? 'the gateway gave no reason', textIn(value.remedy)),
     cause: cause?.toLowerCase(),
     approvalId: textIn(value.approvalId),
     opState: textIn(value.opState)

@@ -146,6 +146,7 @@ type Verdict = readonly [
   cause: CheckAnswer['cause'] | null,
   exceeded: CheckAnswer['exceeded'] | null,
   obligations: CheckAnswer['obligations'] | null,
+  remedy: string | null,
 ];
 type PackedMessage = PackedAnswer | PackedEvents | MainToDoors;
 type PackedHeld = {
@@ -329,7 +330,7 @@ function packAnswer(message: MainToDoors, verdicts: Verdict[]): PackedAnswer | M
 const LOOK_BACK = 4;
 
 function verdictOf(answer: CheckAnswer, verdicts: Verdict[]): number {
-  const { decision, reason, policy, ruleId, cause, exceeded, obligations } = answer;
+  const { decision, reason, policy, ruleId, cause, exceeded, obligations, remedy } = answer;
   const isAllow = decision === 'allow';
   for (let at = verdicts.length - 1; at >= 0 && at >= verdicts.length - LOOK_BACK; at -= 1) {
     const known = verdicts[at]!;
@@ -340,7 +341,8 @@ function verdictOf(answer: CheckAnswer, verdicts: Verdict[]): number {
       known[2] === (policy ?? null) &&
       known[4] === (cause ?? null) &&
       known[5]?.resetsAtMs === exceeded?.resetsAtMs &&
-      known[6] === (obligations ?? null)
+      known[6] === (obligations ?? null) &&
+      known[7] === (remedy ?? null)
     )
       return at;
   }
@@ -353,12 +355,13 @@ function verdictOf(answer: CheckAnswer, verdicts: Verdict[]): number {
     cause ?? null,
     exceeded ?? null,
     obligations ?? null,
+    remedy ?? null,
   ]);
   return verdicts.length - 1;
 }
 
 function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToDoors {
-  const [isAllow, reason, policy, ruleId, cause, exceeded, obligations] = verdicts[verdict]!;
+  const [isAllow, reason, policy, ruleId, cause, exceeded, obligations, remedy] = verdicts[verdict]!;
   const answer: CheckAnswer = {
     decision: isAllow ? 'allow' : 'deny',
     reason,
@@ -368,6 +371,7 @@ function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts
     exceeded: exceeded ?? undefined,
     opState: OP_STATES[opState],
     obligations: obligations ?? undefined,
+    remedy: remedy ?? undefined,
   };
   return { type: 'command-reply', id, reply: ok(answer), auditIndex };
 }

@@ -14,6 +14,7 @@ const ALLOWED: CheckAnswer = {
   unreachable: false,
   approvalId: undefined,
   obligations: [],
+  remedy: undefined,
   cause: undefined,
   tier: undefined,
   period: undefined,

@@ -82,6 +82,7 @@ describe('codec', () => {
         opState: optional(fc.constantFrom(...OP_STATES)),
         // The same list or another one: answers share a verdict only with the same.
         obligations: optional(fc.constantFrom(HIDE, [...HIDE], CAP)),
+        remedy: optional(fc.constantFrom('ask', 'wait')),
       })
       .filter(wellFormed) as fc.Arbitrary<CheckAnswer>;
     const message = fc.oneof(

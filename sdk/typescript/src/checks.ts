@@ -372,7 +372,7 @@ const obligationOf = ({ id, type, properties }: CheckReply['obligations'][number
 const decisionOf = (number: number): Decision => known<Decision>(DECISIONS, number) ?? 'deny';
 
 function answerOf(body: CheckBody, reply: CheckReply): CheckAnswer {
-  const { decision, reason, policy, ruleId, opState, auditId, approvalId, obligations } = reply;
+  const { decision, reason, policy, ruleId, opState, auditId, approvalId, obligations, remedy } = reply;
   const state = OP_STATES[opState];
   const number = numberOf(auditId);
   return {
@@ -385,6 +385,7 @@ function answerOf(body: CheckBody, reply: CheckReply): CheckAnswer {
     auditId: number === 0 ? undefined : number,
     approvalId: approvalId === '' ? undefined : approvalId,
     obligations: obligations.length === 0 ? NO_OBLIGATIONS : obligations.map(obligationOf),
+    remedy: remedy === '' ? undefined : remedy,
     unreachable: false,
     ...denialOf(reply),
   };
@@ -404,6 +405,7 @@ const unanswered = (
   auditId: undefined,
   approvalId: undefined,
   obligations: NO_OBLIGATIONS,
+  remedy: undefined,
 });
 
 /** What became of one attempt to have an action checked. */

@@ -80,6 +80,7 @@ export const PROTOCOL = {
                     approvalId: { type: 'string', id: 14, protoName: 'approval_id' },
                     obligations: { rule: 'repeated', type: 'Obligation', id: 15 },
                     opHome: { type: 'string', id: 16, protoName: 'op_home' },
+                    remedy: { type: 'string', id: 17 },
                   },
                 },
                 Obligation: {
@@ -135,6 +136,7 @@ export const PROTOCOL = {
                     approvalId: { type: 'string', id: 14, protoName: 'approval_id' },
                     obligations: { rule: 'repeated', type: 'Obligation', id: 15 },
                     opHome: { type: 'string', id: 16, protoName: 'op_home' },
+                    remedy: { type: 'string', id: 17 },
                   },
                 },
                 CheckError: {

@@ -39,6 +39,7 @@ export type CheckReply = {
   readonly approvalId: string;
   readonly obligations: readonly { readonly id: string; readonly type: string; readonly properties?: Struct | null }[];
   readonly opHome: string;
+  readonly remedy: string;
 };
 export type StreamCheckReply = CheckReply & {
   readonly error?: { readonly code: string; readonly message: string; readonly retryAfterSecs: number } | null;

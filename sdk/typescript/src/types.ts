@@ -148,6 +148,8 @@ export type CheckAnswer = Denial & {
   readonly approvalId: string | undefined;
   /** What the caller must do, if allowed. `run` does it; after `check` it is up to you. */
   readonly obligations: readonly Obligation[];
+  /** What your agent may do instead, of a deny for which a policy, a budget or a halt says it. */
+  readonly remedy: string | undefined;
   /** True when `onUnreachable` decided instead of the gateway. */
   readonly unreachable: boolean;
 };

@@ -33,9 +33,10 @@ export async function explain({ options, globals, env }: Invocation): Promise<vo
   };
   const halted = haltOver(await assumedHalts(globals.output, options.text('halts')), subject);
   const explanation = policies.explain(subject);
-  const { kind, reason } = explanation.decision;
+  const { kind, reason, remedy } = explanation.decision;
   await show(globals.output, viewOf(explanation, halted), () => [
     halted === undefined ? decisionLine(kind, reason) : decisionLine('deny', halted.reason),
+    ...(halted === undefined && remedy !== undefined ? [printable(`Instead: ${remedy}`)] : []),
     ...explanation.documents.flatMap((document) => documentLines(document, halted && OVERRULED_BY.halt)),
   ]);
 }
@@ -47,6 +48,7 @@ const viewOf = ({ decision, documents }: Explanation, overruledBy: Overruling | 
     policy: decision.policy ?? null,
     rule_id: decision.ruleId ?? null,
     reason: decision.reason,
+    remedy: decision.remedy ?? null,
     approval: decision.approval === undefined ? null : termsView(decision.approval),
     obligations: decision.obligations ?? [],
   },
@@ -201,7 +203,19 @@ const DECISION_OF: Readonly<Record<string, 'allow' | 'pending'>> = {
   DECISION_PENDING: 'pending',
 };
 
-const decidedIn = ({ decision, reason, cause, policy, ruleId, opId, opHome, opState, auditId, resetsAt }: Row) => ({
+const decidedIn = ({
+  decision,
+  reason,
+  cause,
+  policy,
+  ruleId,
+  opId,
+  opHome,
+  opState,
+  auditId,
+  resetsAt,
+  remedy,
+}: Row) => ({
   decision: DECISION_OF[String(decision)] ?? ('deny' as const),
   reason: textOrNull(reason),
   cause:
@@ -209,6 +223,7 @@ const decidedIn = ({ decision, reason, cause, policy, ruleId, opId, opHome, opSt
       ?.replace(/^DECISION_CAUSE_/, '')
       .toLowerCase() ?? null,
   resets_at: textOrNull(resetsAt),
+  remedy: textOrNull(remedy),
   policy: textOrNull(policy),
   rule_id: textOrNull(ruleId),
   op_id: textOrNull(opId),
@@ -222,7 +237,8 @@ type Answer = ReturnType<typeof answerOf>;
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
 /** What has to happen before the agent may act, or what it must do when it does. */
-const afterwards = ({ approval_id: id, decision, obligations }: Answer): readonly string[] => [
+const afterwards = ({ approval_id: id, decision, obligations, remedy }: Answer): readonly string[] => [
+  ...(remedy === null ? [] : [printable(`Instead: ${remedy}`)]),
   ...(decision === 'pending' && id !== null
     ? [printable(`Approval ${id} waits for people: svc approvals show ${id.slice(0, LEAST_ID)}`)]
     : []),

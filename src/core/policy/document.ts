@@ -25,6 +25,8 @@ export type Rule = {
   readonly when: Condition | undefined;
   readonly effect: RuleEffect;
   readonly reason: string | undefined;
+  /** What the agent may do instead. Only of a rule that denies. */
+  readonly remedy: string | undefined;
   /** Of a rule that requires an approval, with what it leaves out filled in; else undefined. */
   readonly approval: ApprovalTerms | undefined;
   /** What an allow obliges its caller to do; undefined: nothing. */
@@ -39,6 +41,7 @@ export const NARROWS = {
   when: true,
   effect: false,
   reason: false,
+  remedy: false,
   approval: false,
   obligations: false,
 } as const satisfies Record<keyof Rule, boolean>;
@@ -55,6 +58,7 @@ export type PolicyDocument = {
 
 export const MAX_NAME_LENGTH = 128;
 export const MAX_REASON_LENGTH = 512;
+export const MAX_REMEDY_LENGTH = 256;
 export const MAX_RULES = 10_000;
 
 const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
@@ -171,10 +175,11 @@ function readRule(document: MappingReader, index: number, raw: unknown): Rule | 
     wanted: `a string of at most ${MAX_REASON_LENGTH} characters`,
     maxLength: MAX_REASON_LENGTH,
   });
+  const remedy = readRemedy(rule, effect);
   const approval = readApproval(rule, effect);
   const obligations = readObligationsOf(rule, effect);
   if (id === undefined || effect === undefined) return undefined;
-  return { id, actions, resources, when, effect, reason, approval, obligations };
+  return { id, actions, resources, when, effect, reason, remedy, approval, obligations };
 }
 
 function readCondition(rule: MappingReader): Condition | undefined {
@@ -190,6 +195,14 @@ function readEffect(rule: MappingReader): RuleEffect | undefined {
   const { effect } = rule.raw;
   if (effect === undefined) return rule.missing('effect');
   return RULE_EFFECTS.find((known) => known === effect) ?? rule.refuse('effect', `must be ${EFFECT_FORMS}`);
+}
+
+function readRemedy(rule: MappingReader, effect: RuleEffect | undefined): string | undefined {
+  const wanted = `a string of 1 to ${MAX_REMEDY_LENGTH} characters`;
+  const remedy = readText(rule, 'remedy', { wanted, maxLength: MAX_REMEDY_LENGTH });
+  if (rule.raw.remedy !== undefined && effect !== undefined && effect !== 'deny')
+    rule.note({ path: ['remedy'], onKey: true, problem: 'is only for rules whose effect is deny' });
+  return remedy;
 }
 
 function readApproval(rule: MappingReader, effect: RuleEffect | undefined): ApprovalTerms | undefined {
@@ -224,7 +237,7 @@ function readGlobs(rule: MappingReader, key: 'actions' | 'resources'): readonly 
 
 function readText(
   rule: MappingReader,
-  key: 'when' | 'reason',
+  key: 'when' | 'reason' | 'remedy',
   { wanted, maxLength }: { readonly wanted: string; readonly maxLength: number },
 ): string | undefined {
   const value = rule.raw[key];

@@ -58,6 +58,7 @@ export type RuleSummary = {
   readonly resources: readonly string[];
   readonly when: string | undefined;
   readonly reason: string | undefined;
+  readonly remedy: string | undefined;
   readonly approval: ApprovalTerms | undefined;
   readonly obligations: readonly Obligation[] | undefined;
 };
@@ -170,7 +171,7 @@ export class PolicySet {
       document: { name, scope, rules, source },
     } of this.#seenBy(orgId)) {
       if (policy !== undefined && name !== policy) continue;
-      for (const { id, effect, actions, resources, when, reason, approval, obligations } of rules.slice(
+      for (const { id, effect, actions, resources, when, reason, remedy, approval, obligations } of rules.slice(
         before,
         before + most - found.length,
       )) {
@@ -184,6 +185,7 @@ export class PolicySet {
           resources,
           when: when?.source,
           reason,
+          remedy,
           approval,
           obligations,
         });

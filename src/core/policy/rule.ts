@@ -26,6 +26,8 @@ export type PolicyDecision = {
   readonly ruleId: string | undefined;
   /** Undefined unless denied. */
   readonly cause: DecisionCause | undefined;
+  /** What the agent may do instead, of a deny. */
+  readonly remedy?: string | undefined;
   /** There if, and only if, an approval is required. */
   readonly approval?: ApprovalTerms | undefined;
   /** Of all matching rules that allow, in the order of scopes: what the caller of an allow must do. */
@@ -71,6 +73,7 @@ export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule 
       policy: document.name,
       ruleId: rule.id,
       cause: rule.effect === 'deny' ? 'rule' : undefined,
+      remedy: rule.remedy,
       approval: rule.approval,
     },
   };
@@ -122,6 +125,7 @@ function failedDecision({ rule, document }: CompiledRule, error: string): Policy
     policy: document.name,
     ruleId: rule.id,
     cause: 'condition_error',
+    remedy: rule.remedy,
     approval: undefined,
   };
 }
@@ -144,6 +148,7 @@ export function noPolicyAllows({
     policy: undefined,
     ruleId: undefined,
     cause: 'no_rule',
+    remedy: undefined,
     approval: undefined,
   };
 }

@@ -16,7 +16,14 @@ import {
 } from './approval-terms.ts';
 import type { ASSUMED_HALT_KEYS } from './assumed-halts.ts';
 import { CASE_CAUSES, type CaseKey } from './cases.ts';
-import { MAX_NAME_LENGTH, MAX_REASON_LENGTH, MAX_RULES, type PolicyDocument, type Rule } from './document.ts';
+import {
+  MAX_NAME_LENGTH,
+  MAX_REASON_LENGTH,
+  MAX_REMEDY_LENGTH,
+  MAX_RULES,
+  type PolicyDocument,
+  type Rule,
+} from './document.ts';
 import { RULE_EFFECTS } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
 import {
@@ -179,6 +186,10 @@ const RULE_PROPERTIES = {
   ),
   effect: effectSchema('A matching deny in any scope wins over every require_approval, and that over every allow.'),
   reason: textSchema('What the author of the agent reads, and what the audit log keeps.', MAX_REASON_LENGTH),
+  remedy: textSchema(
+    'What the agent may do instead; it comes with the deny. Only with the effect deny.',
+    MAX_REMEDY_LENGTH,
+  ),
   approval: APPROVAL,
   obligations: OBLIGATIONS,
 } as const satisfies Record<keyof Rule, JsonSchema>;
@@ -188,6 +199,11 @@ const RULE: JsonSchema = {
   properties: RULE_PROPERTIES,
   required: ['id', 'effect'],
   allOf: [
+    {
+      if: { required: ['remedy'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { effect: { enum: ['deny'] } } },
+    },
     {
       if: { required: ['approval'] },
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema

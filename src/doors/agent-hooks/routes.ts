@@ -8,6 +8,7 @@ import {
   type Obligation,
   SUPPORTED_OBLIGATIONS,
 } from '../../core/obligations.ts';
+import { reasonWithRemedy } from '../../core/remedy.ts';
 import { jsonOf, textAt } from '../engine/raw-body.ts';
 import type { HttpReply, RawRequest, Route } from '../engine/route.ts';
 import { type Asking, GovernedCalls } from '../hooks/governed-call.ts';
@@ -162,11 +163,11 @@ function evidenceOf({ auditId, opId }: Verdict): { readonly evidence?: z.output<
 }
 
 function denialOf(verdict: Verdict): HookVerdict {
-  const { decision, cause, reason, approvalId } = verdict;
+  const { decision, cause, reason, approvalId, remedy } = verdict;
   return {
     decision: 'deny',
     reason: decision === 'pending' ? 'approval' : (cause ?? 'rule'),
-    message: reason,
+    message: reasonWithRemedy(reason, remedy),
     ...(decision === 'pending' && approvalId !== undefined && { approval: { id: approvalId } }),
     ...evidenceOf(verdict),
   };

@@ -8,6 +8,7 @@ import { fail, ok, type Result } from '../../core/base/result.ts';
 import { cutText } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { type Asked, askedIn, MCP_ACTION } from '../../core/mcp/asked.ts';
+import { reasonWithRemedy } from '../../core/remedy.ts';
 import type { Call } from '../grpc/call.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
 import { BinaryReader, NO_MAX_FIELDS } from '../proto/binary-reader.ts';
@@ -208,7 +209,8 @@ async function checkRequest(
     traceId: undefined,
   });
   if (!verdict.ok) return verdict;
-  const { decision, reason, approvalId } = verdict.value;
+  const { decision, approvalId, remedy } = verdict.value;
+  const reason = reasonWithRemedy(verdict.value.reason, remedy);
   if (decision === 'allow') return ok(PASS);
   return ok(error(ERROR_CODE.permissionDenied, approvalId === undefined ? reason : `${reason} (${approvalId})`));
 }

@@ -69,10 +69,11 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
   if (!names.ok) return names;
   const listed = await link.call('listRules', { principal, policy: names.value.policy, ...page.value });
   if (!listed.ok) return listed;
-  const rules = listed.value.items.map(({ when, reason, approval, obligations, ...rule }) => ({
+  const rules = listed.value.items.map(({ when, reason, remedy, approval, obligations, ...rule }) => ({
     ...rule,
     when: when ?? null,
     reason: reason ?? null,
+    remedy: remedy ?? null,
     approval: approval === undefined ? null : termsView(approval),
     obligations: obligations ?? [],
   }));
@@ -100,7 +101,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
   const {
     version,
     overruledBy = null,
-    decision: { kind, policy, ruleId, reason, approval, obligations = [] },
+    decision: { kind, policy, ruleId, reason, remedy, approval, obligations = [] },
     documents,
   } = explained.value;
   const views = documents.map(({ name, scope, source, rules }) => ({
@@ -118,6 +119,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
         policy: policy ?? null,
         rule_id: ruleId ?? null,
         reason,
+        remedy: remedy ?? null,
         approval: approval === undefined ? null : termsView(approval),
         obligations,
       },

@@ -33,6 +33,7 @@ export const verdictFields = {
   audit_id: z.int().nullable().meta({ description: 'The entry in the audit log.' }),
   op_id: z.string().nullable().meta({ description: 'The operation that has begun; null if none was asked for.' }),
   approval_id: z.string().optional().meta({ description: 'The approval that a person must give, or has given.' }),
+  remedy: z.string().optional().meta({ description: 'What the agent may do instead of what is denied.' }),
   obligations: obligations
     .optional()
     .meta({ description: 'What the caller must do to the arguments or the result. Absent: nothing.' }),
@@ -93,6 +94,7 @@ export const rulePage = z.strictObject({
         resources: z.array(z.string()),
         when: z.string().nullable(),
         reason: z.string().nullable(),
+        remedy: z.string().nullable(),
         approval: approvalTerms.meta({ description: 'Of a rule that requires an approval.' }),
         obligations: obligations.meta({ description: 'What a caller that the rule allows must do.' }),
       }),
@@ -115,6 +117,7 @@ export const policyExplanation = z.strictObject({
     policy: z.string().nullable(),
     rule_id: z.string().nullable(),
     reason: z.string(),
+    remedy: z.string().nullable().meta({ description: 'What the agent may do instead, of a deny that says it.' }),
     approval: approvalTerms.meta({ description: 'On which terms, where an approval is required.' }),
     obligations: obligations.meta({
       description: 'Of all rules that allow and match: what the caller of an allow must do.',

@@ -202,12 +202,13 @@ function permit({ headers }: HttpRequest): Buffer {
   return Buffer.concat([field(RESPONSE.status, ''), field(RESPONSE.ok, Buffer.concat(headersToRemove))]);
 }
 
-const deny = ({ reason, cause, auditId, approvalId }: Verdict): Buffer =>
+const deny = ({ reason, cause, auditId, approvalId, remedy }: Verdict): Buffer =>
   refusal(CODE.permission_denied, 403, {
     reason,
     cause: cause ?? null,
     audit_id: auditId ?? null,
     ...(approvalId !== undefined && { approval_id: approvalId }),
+    ...(remedy !== undefined && { remedy }),
   });
 
 /** Without a credential 16 with 401, for want of capacity 14 with 503, and 7 with 403 for anything else. */

@@ -4,6 +4,7 @@ import { ok, type Result } from '../../core/base/result.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Obligation } from '../../core/obligations.ts';
+import { reasonWithRemedy } from '../../core/remedy.ts';
 import type { OpView } from '../../core/views.ts';
 import { waitWhileThere } from '../rpc/departure.ts';
 import type { Caller } from '../rpc/handle.ts';
@@ -201,11 +202,11 @@ const isHeld = (completed: Result<unknown, Fault>): boolean =>
 const isEnded = ({ decision, cause, opState }: CheckAnswer): boolean =>
   decision === 'deny' && (opState === 'completing' || (cause === 'operation_state' && opState === 'terminated'));
 
-function denialOf({ decision, reason, cause, opState, approvalId }: CheckAnswer): Decided {
+function denialOf({ decision, reason, cause, opState, approvalId, remedy }: CheckAnswer): Decided {
   if (decision === 'pending')
     return { kind: 'deny', reason: `approval ${approvalId} is not decided yet; try again once it is. ${reason}` };
   const isStopped = cause === 'halt' || (cause === 'operation_state' && opState === 'terminated');
-  return { kind: isStopped ? 'stop' : 'deny', reason };
+  return { kind: isStopped ? 'stop' : 'deny', reason: reasonWithRemedy(reason, remedy) };
 }
 
 /** The first of equal calls has the span alone; the others, and further files of one call, have numbers behind it. */

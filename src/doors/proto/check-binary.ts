@@ -224,6 +224,7 @@ const RESETS_AT = tag(13, WIRE_BYTES);
 const APPROVAL_ID = tag(14, WIRE_BYTES);
 const OBLIGATIONS = tag(15, WIRE_BYTES);
 const RESPONSE_OP_HOME = tag(16, WIRE_BYTES);
+const REMEDY = tag(17, WIRE_BYTES);
 
 export function writeCheckActionResponse(writer: BinaryWriter, response: CheckActionResponse): void {
   writeChoice(writer, DECISION, DECISION_BY_NUMBER.indexOf(response.decision));
@@ -249,6 +250,7 @@ export function writeCheckActionResponse(writer: BinaryWriter, response: CheckAc
   writeText(writer, APPROVAL_ID, response.approvalId);
   for (const obligation of response.obligations) writeObligation(writer, obligation);
   writeText(writer, RESPONSE_OP_HOME, response.opHome);
+  writeText(writer, REMEDY, response.remedy);
 }
 
 function writeObligation(writer: BinaryWriter, { id, type, properties }: Obligation): void {
@@ -353,6 +355,9 @@ export function readCheckActionResponse(reader: BinaryReader): CheckActionRespon
         break;
       case RESPONSE_OP_HOME:
         response.opHome = reader.string('op_home');
+        break;
+      case REMEDY:
+        response.remedy = reader.string('remedy');
         break;
       default:
         reader.skip(tag);

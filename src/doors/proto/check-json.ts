@@ -136,6 +136,7 @@ export function writeCheckActionResponseJson(response: CheckActionResponse): str
   if (response.approvalId !== '') json += `,"approvalId":${quote(response.approvalId)}`;
   if (response.obligations.length > 0) json += `,"obligations":[${response.obligations.map(obligationJson).join()}]`;
   if (response.opHome !== '') json += `,"opHome":${quote(response.opHome)}`;
+  if (response.remedy !== '') json += `,"remedy":${quote(response.remedy)}`;
   return `${json}}`;
 }
 

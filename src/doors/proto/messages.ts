@@ -41,6 +41,7 @@ export type CheckActionResponse = {
   readonly approvalId: string;
   readonly obligations: readonly Obligation[];
   readonly opHome: string;
+  readonly remedy: string;
 };
 /** Before anything is known: every field as if it had not been sent. */
 export const NO_ANSWER: CheckActionResponse = {
@@ -59,6 +60,7 @@ export const NO_ANSWER: CheckActionResponse = {
   approvalId: '',
   obligations: [],
   opHome: '',
+  remedy: '',
 };
 /** In the order of their numbers. */
 export const CAUSE_WORDS = ['unspecified', ...DECISION_CAUSES] as const;

@@ -35,6 +35,8 @@ export type Verdict = {
   readonly opId: string | undefined;
   readonly approvalId: string | undefined;
   readonly obligations: readonly Obligation[];
+  /** What may be done instead of what is denied. */
+  readonly remedy: string | undefined;
 };
 
 /**
@@ -106,7 +108,7 @@ export async function judgePassage(
 const TOO_LONG = `the resource is longer than ${MAX_RESOURCE_BYTES} bytes`;
 
 function verdictOf(answer: CheckAnswer, opId: OpId | undefined, auditId: number | undefined): Verdict {
-  const { decision, reason, cause, policy, ruleId, approvalId, obligations = [] } = answer;
+  const { decision, reason, cause, policy, ruleId, approvalId, obligations = [], remedy } = answer;
   return {
     decision,
     reason,
@@ -117,6 +119,7 @@ function verdictOf(answer: CheckAnswer, opId: OpId | undefined, auditId: number 
     opId,
     approvalId,
     obligations,
+    remedy,
   };
 }
 
@@ -146,6 +149,7 @@ async function denied(
     opId: undefined,
     approvalId: undefined,
     obligations: [],
+    remedy: undefined,
   });
 }
 
@@ -174,6 +178,7 @@ export const verdictJson = (verdict: Verdict): JsonObject => ({
   audit_id: verdict.auditId ?? null,
   op_id: verdict.opId ?? null,
   ...(verdict.approvalId !== undefined && { approval_id: verdict.approvalId }),
+  ...(verdict.remedy !== undefined && { remedy: verdict.remedy }),
   ...(verdict.obligations.length > 0 && {
     obligations: verdict.obligations.map(({ id, type, properties }) => ({ id, type, properties })),
   }),

@@ -175,6 +175,7 @@ export function checkResponseOf(
     approvalId: answer.approvalId ?? '',
     obligations: answer.obligations ?? NO_ANSWER.obligations,
     opHome: home === undefined || answer.opState === undefined ? '' : home,
+    remedy: answer.remedy ?? '',
   };
 }
 

@@ -28,6 +28,12 @@ describe('document', () => {
       'rules.0.reason: must be a string of at most 512 characters; this is a string of 513 characters',
     ],
     [
+      'remedy',
+      (length) => ruleWith({ effect: 'deny', remedy: 'r'.repeat(length) }),
+      256,
+      'rules.0.remedy: must be a string of 1 to 256 characters; this is a string of 257 characters',
+    ],
+    [
       'pattern',
       (length) => ruleWith({ actions: ['a'.repeat(length)] }),
       512,
@@ -67,7 +73,7 @@ describe('document', () => {
 
   test('rules without a readable id are reported once each, and are no duplicates', () => {
     const rule = (kind: string) =>
-      `a rule must be a mapping with the keys id, actions, resources, when, effect, reason, approval, obligations; this is ${kind}`;
+      `a rule must be a mapping with the keys id, actions, resources, when, effect, reason, remedy, approval, obligations; this is ${kind}`;
     const id = 'id: must be a string of 1 to 128 printable characters, without spaces at either end; this is a number';
     expect(
       problemsOf({
@@ -89,6 +95,12 @@ describe('document', () => {
       'rules: must be a list of rules; this is a mapping',
     ]);
     expect(problemsOf({ name: 'p', scope: 'global', budget: {} })).toEqual([]);
+    expect(problemsOf(ruleWith({ effect: 'deny', remedy: ' ' }))).toEqual([
+      'rules.0.remedy: must be a string of 1 to 256 characters; this is an empty string',
+    ]);
+    expect(problemsOf(ruleWith({ effect: 'allow', remedy: 'x' }))).toEqual([
+      'rules.0.remedy: is only for rules whose effect is deny',
+    ]);
     expect(problemsOf(ruleWith({ reason: ' ' }))).toEqual([
       'rules.0.reason: must be a string of at most 512 characters; this is an empty string',
     ]);

@@ -15,7 +15,10 @@ describe('policy', () => {
     resources: fc.array(pattern, { minLength: 1, maxLength: 2 }),
     when: fc.constantFrom(undefined, undefined, 'attributes.n < 5', 'attributes.nope', 'agent.org_id == "x"'),
     effect: fc.constantFrom('allow', 'deny'),
-  } satisfies Record<Exclude<keyof Rule, 'id' | 'reason' | 'approval' | 'obligations'>, fc.Arbitrary<unknown>>); // whatever else a rule says has a part in the decision
+  } satisfies Record<
+    Exclude<keyof Rule, 'id' | 'reason' | 'remedy' | 'approval' | 'obligations'>,
+    fc.Arbitrary<unknown>
+  >); // whatever else a rule says has a part in the decision
   const anyDocument = fc.record({ scope: fc.constantFrom(...scopes), rules: fc.array(anyRule, { maxLength: 4 }) });
   type AnyDocument = { readonly scope: string; readonly rules: readonly object[] };
   const anyCheck = fc.record({

@@ -224,6 +224,7 @@ describe('policy', () => {
       when: 'action == "other"',
       effect: 'deny',
       reason: 'other',
+      remedy: 'other',
       approval: { min: 2 },
       obligations: [{ id: 'o', type: 'notify', message: 'm' }],
     } as const satisfies Record<keyof Rule, unknown>;
@@ -231,6 +232,7 @@ describe('policy', () => {
       {},
       ...Object.entries(other).map(([key, value]) => ({
         ...(key === 'approval' && { effect: 'require_approval' }),
+        ...(key === 'remedy' && { effect: 'deny' }),
         [key]: value,
       })),
     ].map((change) => policiesOf({ name: 'p', scope: 'global', rules: [{ ...webOnly, ...change }] }).version);

@@ -14,6 +14,7 @@ rules:
     when: attributes.size < 10
     effect: allow
     reason: small searches
+  - { id: no-drop, actions: [tool.call], resources: [drop_all], effect: deny, remedy: ask a person to drop it }
   - { id: files, actions: [file.read], resources: ["/tmp/*"], effect: allow, reason: scratch files }
 `;
 
@@ -73,6 +74,12 @@ describe('the OPA Data API', () => {
   test('denies with a reason', async () => {
     for (const body of [toolCall('web_search', { size: 99 }), toolCall('delete_all', {}), toolCall('web_search', {})])
       expect(await decide(body)).toMatchObject({ status: 200, body: { result: { decision: 'deny' } } });
+  });
+
+  test('says what may be done instead, in the answer and in the record', async () => {
+    const remedy = 'ask a person to drop it';
+    expect((await decide(toolCall('drop_all', {}))).body.result).toMatchObject({ decision: 'deny', remedy });
+    expect((await newestEntries(gateway, 1))[0]?.payload).toMatchObject({ remedy });
   });
 
   test('decides about any other action, and begins an operation that is named', async () => {

@@ -295,6 +295,7 @@ describe('json', () => {
       approvalId: 'a-1',
       obligations: [{ id: 'o', type: 'redact', properties: { paths: ['a.b'] } }],
       opHome: 'h1',
+      remedy: 'write below /tmp',
     } as const;
     const { encode, decode } = jsonCodec('CheckActionResponse');
     expect(JSON.parse(encode(answer))).toEqual({
@@ -306,6 +307,7 @@ describe('json', () => {
       approvalId: 'a-1',
       obligations: [{ id: 'o', type: 'redact', properties: { paths: ['a.b'] } }],
       opHome: 'h1',
+      remedy: 'write below /tmp',
     });
     expect(decode(Buffer.from(encode(answer)))).toEqual({ ok: true, value: answer });
     const { encode: pack, decode: unpack } = binaryCodec('CheckActionResponse');
@@ -342,6 +344,7 @@ describe('json', () => {
         approvalId: '',
         obligations: [],
         opHome: '',
+        remedy: '',
       }),
     ).toBe(
       '{"decision":"DECISION_DENY","reason":"say \\"no\\"\\n","policy":"p","ruleId":"r","opId":"t:s","opState":"OP_STATE_TERMINATED","auditId":"12","correlationId":"ü"}',
@@ -363,6 +366,7 @@ describe('json', () => {
         approvalId: '',
         obligations: [],
         opHome: '',
+        remedy: '',
       }),
     ).toBe('{"decision":"DECISION_UNSPECIFIED"}');
     expect(jsonCodec('RecordUsageResponse').encode({ status: 'limit_exceeded', tier: 'org', period: 'monthly' })).toBe(
@@ -384,6 +388,7 @@ describe('json', () => {
       approvalId: '',
       obligations: [] as never[],
       opHome: '',
+      remedy: '',
     } as const;
     expect(
       jsonCodec('BatchCheckActionsResponse').encode({

@@ -1,0 +1,60 @@
+/** What the audit log keeps of a check (docs/spec.md, Audit). */
+import { redactShort, redactText } from './audit/redact-text.ts';
+import { RedactedTexts } from './audit/redacted-texts.ts';
+import { microToUsd } from './base/money.ts';
+import type { CheckCommand } from './commands.ts';
+import type { DecisionCause } from './decision-cause.ts';
+import { noPolicyAllows } from './policy/rule.ts';
+
+/** In characters. */
+const MAX_STRANGER_TEXT = 128;
+const MAX_SHOWN_TEXT = 256;
+
+/** Little of it, and nothing of unbounded size: anybody can send it, and it takes room from what others have done. */
+export const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): Record<string, unknown> => ({
+  action: redactShort(action, MAX_STRANGER_TEXT),
+  resource: redactShort(resource, MAX_STRANGER_TEXT),
+  ...(dryRun && { dry_run: true }),
+  identity: 'unverified',
+});
+
+export class CheckEntries {
+  readonly #redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
+  readonly #texts = new RedactedTexts();
+
+  constructor(redact: (attributes: Readonly<Record<string, unknown>>) => unknown) {
+    this.#redact = redact;
+  }
+
+  /** As operators see it: redacted, and cut. */
+  shown(text: string): string {
+    return this.#texts.cut(text, MAX_SHOWN_TEXT);
+  }
+
+  payloadOf({
+    action,
+    resource,
+    attributes,
+    estimatedCostMicroUsd,
+    caller,
+    dryRun,
+  }: CheckCommand): Record<string, unknown> {
+    const payload: Record<string, unknown> = { action: this.#texts.of(action), resource: this.#texts.of(resource) };
+    if (attributes !== undefined) payload.attributes = this.#redact(attributes);
+    if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
+    if (caller !== undefined)
+      payload.caller = {
+        org_id: caller.orgId === '' ? null : caller.orgId,
+        team_id: caller.teamId,
+        agent_id: caller.agentId,
+      };
+    if (dryRun) payload.dry_run = true;
+    return payload;
+  }
+
+  /** Where no rule decided, the reason repeats what was asked for, cut. */
+  reasonOf({ agent, action, resource }: CheckCommand, reason: string, cause: DecisionCause | undefined): string {
+    if (cause !== 'no_rule') return redactText(reason);
+    return noPolicyAllows({ agent, action: this.#texts.of(action), resource: this.#texts.of(resource) }).reason;
+  }
+}
