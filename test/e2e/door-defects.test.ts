@@ -58,7 +58,9 @@ describe.each(ARRANGEMENTS)('a defect in a door, $arrangement', ({ env }) => {
   };
 
   test('ends one request over each protocol and nothing else; it is logged and counted', async () => {
-    const overConnect = await sendRaw(gateway, [`TRACE ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`]);
+    const overConnect = await sendRaw(gateway, [
+      `POST ${CHECK}?planted-defect HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`,
+    ]);
     expect(overConnect.statuses).toEqual([500]);
     expect((await gateway.call('GET', '/api/v1/ops?planted-defect')).status).toBe(500);
     expect(await callWith(gateway.grpc, '66666666S')).toBe(2); // INTERNAL_ERROR

@@ -3,20 +3,12 @@
  * fails, as it would for a defect of the gateway. Each is read by a function of the language that a door calls.
  */
 
-/** Over Connect, as the method. */
-const METHOD = 'trace';
-/** Over HTTP, as the query. */
+/** Over Connect and HTTP, as the query. */
 const QUERY = 'planted-defect';
 /** Over gRPC, as the deadline. */
 const DEADLINE = '66666666S';
 
 const planted = () => new Error('planted by a test');
-
-const { toUpperCase } = String.prototype;
-String.prototype.toUpperCase = function () {
-  if (String(this) === METHOD) throw planted();
-  return toUpperCase.call(this);
-};
 
 const Params = globalThis.URLSearchParams;
 globalThis.URLSearchParams = class extends Params {
