@@ -90,7 +90,7 @@ const questions: readonly (readonly [string, AuditFilter])[] = [
   ['no filter', {}],
   ['org, 1 in 1000', { orgId: 'org-123' }],
   ['agent, 1 in 100,000', { agentId: 'agent-77123' }],
-  [`event type, 1 in ${RARE_EVERY}`, { eventType: 'PolicyReloaded' }],
+  [`event type, 1 in ${RARE_EVERY}`, { eventTypes: ['PolicyReloaded'] }],
   [
     'op id',
     {

@@ -12,6 +12,7 @@ import type { Listening } from '../threads/supervisor.ts';
 import { publicUrlOf } from './account-settings.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
+import { recordSettings } from './recorded-settings.ts';
 import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { Cluster } from './start-cluster.ts';
 import { startConsole } from './start-console.ts';
@@ -80,6 +81,7 @@ async function start(context: StartContext): Promise<Gateway> {
   const decisions = startDecisions(context, resources, threads, cluster);
   const credentials = await openIdentity(context, resources, threads);
   const entries = await openAuditLog(context, threads, cluster?.membership.name);
+  await recordSettings(config, { store: resources.store, audit: threads.audit });
   const { agents } = decisions.governor;
   warnOfMissingParts(context, resources, {
     entries,

@@ -51,8 +51,8 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
   need(FIELD.cause, filter.cause);
   need(FIELD.policy, filter.policy);
   need(FIELD.teamId, filter.teamId);
-  need(FIELD.eventType, filter.eventType);
   need(FIELD.decision, filter.decision);
+  const events = filter.eventTypes?.map(tokenOf);
   const action = filter.action === undefined ? undefined : compileGlob(filter.action);
   const resource = filter.resource === undefined ? undefined : compileGlob(filter.resource);
   const since = filter.sinceMs === undefined ? undefined : stampToken(filter.sinceMs);
@@ -62,12 +62,13 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
       const token = tokens.find((needed) => needed.field === field)?.token;
       return token === undefined ? [] : [{ place, hash: hashOf(token, 0, token.length) }];
     }),
-    events: filter.eventType === undefined ? ANY : eventBit(tokenOf(filter.eventType)),
+    events: events === undefined ? ANY : events.reduce((bits, token) => bits | eventBit(token), 0) >>> 0,
     decisions: filter.decision === undefined ? ANY : decisionBit(tokenOf(filter.decision)),
     sinceMs: filter.sinceMs ?? -Infinity,
     untilMs: filter.untilMs ?? Infinity,
     matches(line) {
       for (const { field, token } of tokens) if (!line.is(field, token)) return false;
+      if (events?.some((token) => line.is(FIELD.eventType, token)) === false) return false;
       // Stamps have one length, so their order as text is their order in time.
       if (since !== undefined && line.token(FIELD.timestamp) < since) return false;
       if (until !== undefined && line.token(FIELD.timestamp) >= until) return false;

@@ -27,6 +27,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'approvals', summary: 'decide what agents ask people for' },
   { name: 'agents', summary: 'register and remove agents' },
   { name: 'logs', summary: 'read and follow the audit log' },
+  { name: 'changes', summary: 'list what people and files have changed' },
   { name: 'topology', summary: 'show orgs, teams and agents' },
   { name: 'stats', summary: 'count checks, denies and spend' },
   { name: 'budgets', summary: 'show spend and caps' },
@@ -79,21 +80,24 @@ const DECIDED_BY: readonly OptionRow[] = [
   { flags: '--rule <id>', meaning: 'only what this rule decided' },
 ];
 
+const BETWEEN: readonly OptionRow[] = [
+  { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 15m, 2h or 7d ago' },
+  { flags: '--until <time>', meaning: 'before this time' },
+];
 const LOG_FILTERS: readonly OptionRow[] = [
   ORG,
   TEAM,
   AGENT,
   ...DECIDED_BY,
   { flags: '--cause <cause>', meaning: 'only what was denied for this cause', choices: DECISION_CAUSES },
-  { flags: '--event <type>', meaning: 'only this event, such as ActionDenied' },
+  { flags: '--event <type...>', meaning: 'only these events, such as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only this operation' },
   {
     flags: '--actor <actor>',
     meaning: 'only this actor, such as key:<id> or account:<id>',
   },
-  { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 15m, 2h or 7d ago' },
-  { flags: '--until <time>', meaning: 'before this time' },
+  ...BETWEEN,
 ];
 
 const SESSION: readonly CommandRow[] = [
@@ -263,6 +267,13 @@ const READING: readonly CommandRow[] = [
     options: [{ flags: '-f, --follow', meaning: 'keep printing new entries' }, ...LOG_FILTERS, LIMIT],
     example: 'svc logs --follow --decision deny --since 1h',
     load: async () => (await import('./commands/logs.ts')).run,
+  },
+  {
+    synopsis: 'changes',
+    summary: 'list what people and files have changed, newest first',
+    options: [...BETWEEN, ORG, LIMIT],
+    example: 'svc changes --since 1d',
+    load: async () => (await import('./commands/changes.ts')).ls,
   },
   {
     synopsis: 'topology [view]',

@@ -1,6 +1,6 @@
 /** Keeps in the own log what other gateways state of theirs (docs/audit-log.md, Witnesses). */
 import { refuseWithout } from '../core/access.ts';
-import { lineageOfOrg } from '../core/audit/audit.ts';
+import { type AuditFilter, lineageOfOrg } from '../core/audit/audit.ts';
 import { afterStatement, judgeStatement, type Witnessed, type WitnessStatement } from '../core/audit/witness.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
@@ -75,7 +75,11 @@ export class LogWitness {
   async #recall({ subject, orgId }: Principal): Promise<Result<Witnessed, Fault>> {
     const known = this.#known.get(subject);
     if (known !== undefined) return ok(known);
-    const filter = { actor: subject, eventType: 'CheckpointWitnessed', orgId: orgId ?? undefined } as const;
+    const filter: AuditFilter = {
+      actor: subject,
+      eventTypes: ['CheckpointWitnessed'],
+      orgId: orgId ?? undefined,
+    };
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const read = await this.#reads.read({ filter, format: 'ndjson', perPage: RECALLED, cursor }, orgId);

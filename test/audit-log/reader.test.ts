@@ -74,7 +74,7 @@ function meets(row: Row, filter: AuditFilter): boolean {
     (filter.orgId === undefined || row.lineage.orgId === filter.orgId) &&
     (filter.teamId === undefined || row.lineage.teamId === filter.teamId) &&
     (filter.agentId === undefined || row.lineage.agentId === filter.agentId) &&
-    (filter.eventType === undefined || row.eventType === filter.eventType) &&
+    (filter.eventTypes === undefined || filter.eventTypes.includes(row.eventType)) &&
     (filter.decision === undefined || row.decision === filter.decision) &&
     (filter.opId === undefined || row.opId === filter.opId) &&
     (filter.actor === undefined || row.actor === filter.actor) &&
@@ -257,7 +257,7 @@ describe('reader', () => {
     append(again, copies(2, ofOrg('acme')));
     again.close();
     expect(await ids(new AuditReader(directory), { orgId: 'acme' })).toHaveLength(302);
-    expect(await ids(new AuditReader(directory), { eventType: 'ActionAllowed' })).toEqual([302, 301]);
+    expect(await ids(new AuditReader(directory), { eventTypes: ['ActionAllowed'] })).toEqual([302, 301]);
   });
 
   test('a log whose oldest part is deleted during reading is read to its end', async () => {

@@ -92,7 +92,7 @@ describe('segment index', () => {
     writer.close();
     const reader = new AuditReader(directory);
     for (const [at, eventType] of AUDIT_EVENTS.entries())
-      expect({ eventType, ids: await ids(reader, { eventType }) }).toEqual({
+      expect({ eventType, ids: await ids(reader, { eventTypes: [eventType] }) }).toEqual({
         eventType,
         ids: Array.from({ length: 200 }, (_, nth) => 200 * (at + 1) - nth),
       });
@@ -112,7 +112,7 @@ describe('segment index', () => {
     ['an agent', { agentId: 'one' }],
     ['an operation', { opId: 't:rare' }],
     ['an actor', { actor: 'key:rare' }],
-    ['an event', { eventType: 'PolicyReloaded' }],
+    ['an event', { eventTypes: ['PolicyReloaded'] }],
     ['a decision', { decision: 'deny' }],
     ['a time', { sinceMs: NOON_MS + 1_500, untilMs: NOON_MS + 1_501 }],
   ])('a search by a rare %s reads only the part of the log that holds it', async (_, filter) => {

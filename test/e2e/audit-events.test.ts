@@ -142,8 +142,8 @@ describe('audit events', () => {
   const BY_AGENT = { ...OF_AGENT, actor: 'agent:acme/search/crawler' };
   const BY_KEY = { actor: expect.stringMatching(/^key:/) };
 
-  /** All but those of a cluster, which has tests of its own. */
-  const ROWS: Readonly<Record<Exclude<AuditEvent, 'GatewayForgotten'>, Row>> = {
+  /** All but those of a cluster and of a start, which have tests of their own. */
+  const ROWS: Readonly<Record<Exclude<AuditEvent, 'GatewayForgotten' | 'SettingsChanged'>, Row>> = {
     ActionAllowed: {
       provoke: check,
       entry: {

@@ -93,6 +93,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/auth/ws-ticket': scoped(200, 200, 200, 200),
   'get /api/v1/stream': scoped(426, 426, 426, 426), // no handshake
   'get /api/v1/stats': scoped(403, 200, 200, 200),
+  'get /api/v1/changes': scoped(403, 200, 200, 200),
   'get /api/v1/logs': scoped(403, 200, 200, 200),
   'get /api/v1/logs/export': scoped(403, 200, 200, 200),
   'post /api/v1/audit/witness': scoped(201, 403, 201, 201),
@@ -308,6 +309,7 @@ describe('routes', () => {
       body: { agent: AGENT, action: 'tool.call', resource: 'web_search' },
     }),
     'get /api/v1/stats': () => ({ path: '/api/v1/stats?org_id=acme' }),
+    'get /api/v1/changes': () => ({ path: '/api/v1/changes?org_id=acme' }),
     'get /api/v1/logs': () => ({ path: '/api/v1/logs?org_id=acme' }),
     'get /api/v1/logs/export': () => ({ path: '/api/v1/logs/export?org_id=acme' }),
     'post /api/v1/audit/witness': () => ({

@@ -34,9 +34,9 @@ function scene({ emptyPages = 0 } = {}) {
       requests.push(request);
       if (request.cursor === undefined ? emptyPages > 0 : Number(request.cursor) < emptyPages)
         return ok({ text: new Uint8Array(), next: String(Number(request.cursor ?? 0) + 1) });
-      const { actor, eventType } = request.filter;
+      const { actor, eventTypes } = request.filter;
       const lines = audit.drafts
-        .filter((draft) => draft.actor === actor && draft.eventType === eventType)
+        .filter((draft) => draft.actor === actor && eventTypes?.includes(draft.eventType))
         .reverse()
         .slice(0, request.perPage)
         .map((draft) => `${JSON.stringify(entryOf(draft))}\n`);

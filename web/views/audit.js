@@ -53,6 +53,7 @@ const EVENTS = [
   'WebhookCreated',
   'WebhookDeleted',
   'CheckpointWitnessed',
+  'SettingsChanged',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;

@@ -311,8 +311,9 @@ async function remoteExport(invocation: Invocation, query: Query, format: string
 async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {
   const { AuditReader } = await import('../../audit-log/reader.ts');
   const { AUDIT_EVENTS } = await import('../../core/audit/audit.ts');
-  const eventType = AUDIT_EVENTS.find((event) => event === query.event_type);
-  if (query.event_type !== undefined && eventType === undefined)
+  const asked = query.event_type === undefined ? undefined : String(query.event_type).split(',');
+  const eventTypes = asked && AUDIT_EVENTS.filter((event) => asked.includes(event));
+  if (asked?.length !== eventTypes?.length)
     throw usageError('unknown event type', `Valid types are ${AUDIT_EVENTS.join(', ')}.`);
   const text = (value: Query[string]): string | undefined => (value === undefined ? undefined : String(value));
   const ms = (value: Query[string]): number | undefined =>
@@ -329,7 +330,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
       policy: text(query.policy),
       ruleId: text(query.rule_id),
       cause: DECISION_CAUSES.find((cause) => cause === query.cause),
-      eventType,
+      eventTypes,
       decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
       sinceMs: ms(query.since),
       untilMs: ms(query.until),

@@ -21,7 +21,7 @@ export function logQuery(options: Options, nowMs: number): Query {
     throw usageError('--until must be later than --since', `They are ${until} and ${since}.`);
   return {
     ...loggedAgent(options),
-    event_type: options.text('event'),
+    event_type: options.list('event').join(',') || undefined,
     decision: options.text('decision'),
     op_id: options.text('op'),
     actor: options.text('actor'),

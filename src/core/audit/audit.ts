@@ -45,6 +45,7 @@ export const AUDIT_EVENTS = [
   'WebhookCreated',
   'WebhookDeleted',
   'CheckpointWitnessed',
+  'SettingsChanged',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
@@ -109,7 +110,8 @@ export type AuditFilter = {
   readonly orgId?: string | undefined;
   readonly teamId?: string | undefined;
   readonly agentId?: string | undefined;
-  readonly eventType?: AuditEvent | undefined;
+  /** Any of them. */
+  readonly eventTypes?: readonly AuditEvent[] | undefined;
   readonly decision?: 'allow' | 'deny' | undefined;
   readonly policy?: string | undefined;
   readonly ruleId?: string | undefined;

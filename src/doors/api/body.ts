@@ -205,6 +205,20 @@ export function readWord<T extends string>(
   return word === undefined ? invalid(field, `must be one of ${words.join(', ')}`) : ok(word);
 }
 
+/** Words of a list, separated by commas; undefined when none is given. */
+export function readWords<T extends string>(
+  query: URLSearchParams,
+  field: string,
+  words: readonly T[],
+): Result<readonly T[] | undefined, Fault> {
+  const given = query.get(field);
+  if (given === null || given === '') return ok(undefined);
+  const found = given.split(',').map((text) => words.find((candidate) => candidate === text));
+  return found.every((word) => word !== undefined)
+    ? ok(found)
+    : invalid(field, `must be one or more of ${words.join(', ')}, separated by commas`);
+}
+
 /** `?cascade=`: whether the keys that somebody made end with their maker. */
 export function readCascade(query: URLSearchParams): Result<boolean, Fault> {
   const cascade = readWord(query, 'cascade', ['true', 'false']);

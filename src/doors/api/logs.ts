@@ -1,12 +1,12 @@
 /** The audit log: a page of it, or all of it as a stream (docs/spec.md, Audit). */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AuditFilter } from '../../core/audit/audit.ts';
+import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit/audit.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { LogText } from '../../use-cases/logs.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { type Authorized, type HttpReply, QUERY, type QueryName, type Route } from '../engine/route.ts';
-import { readGlobs, readNames, readPage, readTime, readWord } from './body.ts';
+import { readGlobs, readNames, readPage, readTime, readWord, readWords } from './body.ts';
 import { logPage } from './shapes.ts';
 
 const FILTERS: readonly QueryName[] = [
@@ -27,8 +27,8 @@ const FILTERS: readonly QueryName[] = [
 ];
 
 function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
-  const eventType = readWord(query, 'event_type', QUERY.event_type.options);
-  if (!eventType.ok) return eventType;
+  const eventTypes = readWords(query, 'event_type', AUDIT_EVENTS);
+  if (!eventTypes.ok) return eventTypes;
   const decision = readWord(query, 'decision', QUERY.decision.options);
   if (!decision.ok) return decision;
   const since = readTime(query, 'since');
@@ -52,7 +52,7 @@ function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
     policy,
     ruleId,
     cause: cause.value,
-    eventType: eventType.value,
+    eventTypes: eventTypes.value,
     decision: decision.value,
     sinceMs: since.value,
     untilMs: until.value,

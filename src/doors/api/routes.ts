@@ -8,6 +8,7 @@ import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { budgetRoutes } from './budgets.ts';
+import { changeRoutes } from './changes.ts';
 import { clusterRoutes } from './cluster.ts';
 import { credentialRoutes } from './credentials.ts';
 import { haltRoutes } from './halts.ts';
@@ -37,6 +38,7 @@ export function routesOf(
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,
+    ...changeRoutes,
     ...witnessRoutes,
     ...clusterRoutes,
     ...statsRoutes,

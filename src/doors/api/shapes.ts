@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { APPROVAL_STATES } from '../../core/approvals/approval.ts';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
+import { CHANGES, type ChangeKind } from '../../core/audit/changes.ts';
 import { PERIODS, TIERS } from '../../core/budget/config.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { HALT_MODES } from '../../core/halts/halt.ts';
@@ -227,6 +228,18 @@ const incomplete = z
   .meta({ description: 'Of a cluster: the gateways that did not answer, so that what they have is missing.' });
 
 export const logPage = pageOf('entries', auditEntry).extend({ incomplete });
+
+export const changesPage = pageOf(
+  'changes',
+  z.strictObject({
+    at: rfc3339,
+    kind: z.enum(Object.keys(CHANGES) as ChangeKind[]),
+    summary: z.string().meta({ description: 'One sentence for people.' }),
+    by: z.string().meta({ description: 'Who changed it, as `actor` of the audit entry.' }),
+    audit_id: z.int(),
+    details: z.record(z.string(), z.unknown()).meta({ description: 'The payload of the audit entry.' }),
+  }),
+).extend({ incomplete });
 
 const identity = {
   org_id: z.string().meta({ description: 'Empty for an agent without an org.' }),

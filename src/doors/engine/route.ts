@@ -29,7 +29,9 @@ export const QUERY = {
   agent_id: z.string().min(1).meta({ description: 'Limit to agents of this name.' }),
   state: z.string().meta({ description: 'Only operations, or approvals, in this state.' }),
   wait: z.int().min(0).max(60).meta({ description: 'Seconds to wait until it is decided.', default: 0 }),
-  event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this type.' }),
+  event_type: z
+    .string()
+    .meta({ description: `Only entries of these types, separated by commas: ${AUDIT_EVENTS.join(', ')}.` }),
   decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
   op_id: z.string().min(1).meta({ description: 'Only entries about this operation.' }),
   window: z.enum(STATS_WINDOWS).meta({
