@@ -15,7 +15,7 @@ const KEY = 'settings';
 
 const isSecret = (name: string): boolean => name in VARIABLES && VARIABLES[name as VariableName].isSecret === true;
 
-export function recordedSettings(config: Config): Recorded {
+function recordedSettings(config: Config): Recorded {
   return Object.fromEntries(
     (Object.keys(VARIABLES) as VariableName[]).map((name) => {
       const value = config[name] as unknown;
@@ -27,7 +27,7 @@ export function recordedSettings(config: Config): Recorded {
 }
 
 /** A setting that only one of both releases knows has not been changed by anybody. */
-export const changedSettings = (before: Recorded, after: Recorded): readonly ChangedSetting[] =>
+const changedSettings = (before: Recorded, after: Recorded): readonly ChangedSetting[] =>
   Object.keys(after).flatMap((name): readonly ChangedSetting[] => {
     const [was, is] = [before[name], after[name]];
     if (was === undefined || was === is) return [];

@@ -90,7 +90,7 @@ const LOG_FILTERS: readonly OptionRow[] = [
   AGENT,
   ...DECIDED_BY,
   { flags: '--cause <cause>', meaning: 'only what was denied for this cause', choices: DECISION_CAUSES },
-  { flags: '--event <type...>', meaning: 'only these events, such as ActionDenied' },
+  { flags: '--event <type...>', meaning: 'only these events, as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only this operation' },
   {

@@ -15,10 +15,10 @@ describe('help', () => {
   });
   afterEach(() => cli.remove());
 
-  const tooMuchIn = (text: string): readonly string[] => {
+  const tooMuchIn = (text: string, most = 30): readonly string[] => {
     const lines = text.split('\n');
     return [
-      ...(lines.length > 30 ? [`${lines.length} lines: ${text}`] : []),
+      ...(lines.length > most ? [`${lines.length} lines: ${text}`] : []),
       ...lines.filter((line) => line.length > 80).map((line) => `${line.length} columns: ${line}`),
     ];
   };
@@ -34,7 +34,7 @@ describe('help', () => {
     expect((await cli.run(['version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  test('every help fits 30 lines and 80 columns and shows an example', async () => {
+  test('every help fits 30 lines, that of svc 40, and 80 columns, with an example', async () => {
     const groups = new Set(COMMANDS.map((row) => wordsOf(row)).flatMap(([first]) => first ?? []));
     const texts: string[] = [await helpOf()];
     for (const words of [...[...groups].map((name) => [name]), ...COMMANDS.map(wordsOf)]) {
@@ -43,7 +43,7 @@ describe('help', () => {
       texts.push(text);
     }
     for (const text of texts) {
-      expect(tooMuchIn(text)).toEqual([]);
+      expect(tooMuchIn(text, text === texts[0] ? 40 : 30)).toEqual([]);
       expect(text).toMatch(/Example: \S/);
     }
   });
@@ -73,7 +73,7 @@ describe('help', () => {
     for (const words of [['--help'], ['ops', '--help'], ['ops', 'pause', '--help'], ['check', '-h']]) {
       const { status, stdout, stderr } = await cli.run(words);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-      expect(tooMuchIn(stdout)).toEqual([]);
+      expect(tooMuchIn(stdout, 40)).toEqual([]);
     }
     for (const row of COMMANDS) expect(row.example).toContain(`svc ${wordsOf(row).join(' ')}`);
   });

@@ -1,4 +1,4 @@
-/** What people and files have changed, and statistics that last: both over a restart (docs/spec.md, Changes, Statistics). */
+/** What people and files have changed, and statistics that last: both over a restart (docs/spec.md, Changes). */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -73,7 +73,7 @@ describe('changes and statistics over a restart', () => {
     expect((await gateway.call('GET', '/api/v1/changes?org_id=globex', undefined, key)).status).toBe(403);
   });
 
-  test('after a restart knows what settings changed, secrets only by name, and all that was counted', async () => {
+  test('after a restart knows changed settings, secrets by name, and what was counted', async () => {
     const before = (await gateway.call('GET', '/api/v1/stats?window=7d')).body;
     expect(before).toMatchObject({ window: '7d', checks: { allow: 1 }, spend_usd: 3 });
     expect(before.minutes).toBeUndefined();

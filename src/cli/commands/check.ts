@@ -22,7 +22,6 @@ export async function explain({ options, globals, env }: Invocation): Promise<vo
   const caller = options.text('caller');
   const given = options.list('policies');
   const { policies } = await needPolicies(globals.output, given.length > 0 ? given : [gatewayPolicyPath(env)]);
-  if (given.length === 0) note(printable(assumedNote(env)));
   const subject = {
     agent,
     caller: caller === undefined ? undefined : parseAgent(caller),
@@ -31,6 +30,7 @@ export async function explain({ options, globals, env }: Invocation): Promise<vo
     attributes: attributesIn(options),
     estimatedCostMicroUsd: costIn(options).microUsd,
   };
+  if (given.length === 0) note(printable(assumedNote(env)));
   const halted = haltOver(await assumedHalts(globals.output, options.text('halts')), subject);
   const explanation = policies.explain(subject);
   const { kind, reason, remedy } = explanation.decision;
