@@ -5,7 +5,7 @@ import { ok } from '../../core/base/result.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { readNames, readPage, readTime } from './body.ts';
-import { changesPage } from './shapes.ts';
+import { changesPage } from './stats-shapes.ts';
 
 type LogPage = {
   readonly entries: readonly AuditEntry[];

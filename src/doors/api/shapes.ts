@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { APPROVAL_STATES } from '../../core/approvals/approval.ts';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
-import { CHANGES, type ChangeKind } from '../../core/audit/changes.ts';
 import { PERIODS, TIERS } from '../../core/budget/config.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { HALT_MODES } from '../../core/halts/halt.ts';
@@ -10,12 +9,11 @@ import { ROLES, SCOPES } from '../../core/identity/roles.ts';
 import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_EFFECTS } from '../../core/policy/effect.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
-import { STATS_WINDOWS } from '../../core/stats/windows.ts';
 import { WEBHOOK_EVENTS } from '../../core/webhooks/webhook.ts';
 
-const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
+export const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
 const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
-const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
+export const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
   z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
 
 const obligations = z.array(
@@ -148,58 +146,6 @@ export const policyExplanation = z.strictObject({
     .meta({ description: 'Documents whose scope includes the agent, in cascade order.' }),
 });
 
-const checkCounts = { allow: z.int(), deny: z.int(), pending: z.int() };
-const latencyMs = z
-  .strictObject({ p50: z.number().nullable(), p95: z.number().nullable(), p99: z.number().nullable() })
-  .nullable()
-  .meta({ description: 'At most so many milliseconds. It is of the whole gateway: null for a single org.' });
-
-const statsPoints = z
-  .array(z.strictObject({ at: rfc3339, ...checkCounts, spend_usd: z.number(), latency_ms: latencyMs }))
-  .optional();
-const agentNames = { org_id: z.string(), team_id: z.string(), agent_id: z.string() };
-
-export const statsAnswer = z.strictObject({
-  window: z.enum(STATS_WINDOWS),
-  from: rfc3339.meta({ description: 'The beginning of the window, or since when anything is known.' }),
-  to: rfc3339,
-  checks: z.strictObject(checkCounts),
-  denies: z.strictObject({
-    by_cause: z.array(z.strictObject({ cause: z.enum(DECISION_CAUSES), count: z.int() })),
-    by_rule: z.array(z.strictObject({ policy: z.string().nullable(), rule_id: z.string().nullable(), count: z.int() })),
-    by_agent: z
-      .array(
-        z.strictObject({
-          org_id: z.string().nullable(),
-          team_id: z.string().nullable(),
-          agent_id: z.string().nullable(),
-          count: z.int(),
-        }),
-      )
-      .meta({ description: 'The 50 with the most; a last row of nulls has all others. Likewise rules.' }),
-    by_org: z.array(z.strictObject({ org_id: z.string(), count: z.int() })),
-  }),
-  orgs: z.array(z.strictObject({ org_id: z.string(), ...checkCounts, spend_usd: z.number() })),
-  spend_usd: z.number(),
-  latency_ms: latencyMs,
-  top: z
-    .strictObject({
-      rules: z.array(z.strictObject({ policy: z.string(), rule_id: z.string(), ...checkCounts })),
-      agents: z.array(z.strictObject({ ...agentNames, checks: z.int(), denies: z.int() })),
-      spenders: z.array(z.strictObject({ ...agentNames, spend_usd: z.number() })),
-    })
-    .meta({
-      description: 'At most 50 of each: the rules that decided most, the busiest agents, those that spent most.',
-    }),
-  minutes: statsPoints.meta({
-    description: 'For windows up to a day: the minutes in which something happened, the oldest first.',
-  }),
-  hours: statsPoints.meta({ description: 'For longer windows, likewise.' }),
-  incomplete: z.boolean().meta({
-    description: 'There were too many orgs to count each by itself, or a gateway of the cluster has not answered.',
-  }),
-});
-
 const auditEntry = z.strictObject({
   id: z.int().meta({ description: 'Counts from 1 without gaps, across all orgs.' }),
   timestamp: rfc3339,
@@ -222,24 +168,12 @@ const auditEntry = z.strictObject({
   hash: z.string(),
 });
 
-const incomplete = z
+export const incomplete = z
   .array(z.string())
   .optional()
   .meta({ description: 'Of a cluster: the gateways that did not answer, so that what they have is missing.' });
 
 export const logPage = pageOf('entries', auditEntry).extend({ incomplete });
-
-export const changesPage = pageOf(
-  'changes',
-  z.strictObject({
-    at: rfc3339,
-    kind: z.enum(Object.keys(CHANGES) as ChangeKind[]),
-    summary: z.string().meta({ description: 'One sentence for people.' }),
-    by: z.string().meta({ description: 'Who changed it, as `actor` of the audit entry.' }),
-    audit_id: z.int(),
-    details: z.record(z.string(), z.unknown()).meta({ description: 'The payload of the audit entry.' }),
-  }),
-).extend({ incomplete });
 
 const identity = {
   org_id: z.string().meta({ description: 'Empty for an agent without an org.' }),

@@ -7,7 +7,7 @@ import { DEFAULT_WINDOW, WINDOWS } from '../../core/stats/windows.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { type Authorized, type HttpReply, QUERY, type Route } from '../engine/route.ts';
 import { readNames, readWord } from './body.ts';
-import { statsAnswer } from './shapes.ts';
+import { statsAnswer } from './stats-shapes.ts';
 
 const checksView = ({ allow, deny, pending }: StatsView['sum']) => ({ allow, deny, pending });
 
