@@ -16,9 +16,12 @@ class SlowFirst extends BaseSequencer {
 }
 
 /** Their files start nothing and change nothing of the process, so many share one: to start a process takes longer. */
-const UNIT = ['core', 'limits', 'credentials', 'accounts', 'use-cases', 'policy-files'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+const UNIT = [
+  ...['core', 'limits', 'credentials', 'accounts', 'use-cases', 'policy-files'].map(
+    (folder) => `test/${folder}/**/*.test.ts`,
+  ),
+  'web/test/**/*.test.{ts,tsx}',
+];
 /** Those that take minutes: vitest.soak.config.ts. */
 const SOAKS = 'test/soak/**';
 /** Their files start what they test, and leave nothing behind: one process runs many, with one browser. */

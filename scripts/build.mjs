@@ -25,7 +25,7 @@ for (const path of [...old.map((name) => join(ROOT, 'dist', name)), SDK_DIST])
 if ((await compiled(join(ROOT, 'sdk', 'typescript', 'tsconfig.build.json'))) !== 0) process.exit(1);
 writeEntries();
 if ((await compiled(join(ROOT, 'tsconfig.build.json'))) !== 0) process.exit(1);
-await bundle();
+await Promise.all([bundle(), buildDashboard()]);
 chmodSync(join(ROOT, 'dist', 'src', 'cli', 'main.js'), 0o755);
 
 function compiler() {
@@ -90,9 +90,16 @@ async function bundle() {
   for (const name of BUNDLED) copyLicense(name);
 }
 
-function copyLicense(name) {
+/** The dashboard's files, with the licences of the libraries that are in them. */
+async function buildDashboard() {
+  const { build } = await import('vite');
+  await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'warn' });
+  for (const name of ['preact', '@preact/signals', '@tanstack/virtual-core', 'uplot']) copyLicense(name, 'web');
+}
+
+function copyLicense(name, part = join('src', CHUNKS)) {
   const folder = join(ROOT, 'node_modules', name);
   const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
   if (file === undefined) throw new Error(`${name} comes without its licence`);
-  cpSync(join(folder, file), join(ROOT, 'dist', 'src', CHUNKS, 'licenses', name));
+  cpSync(join(folder, file), join(ROOT, 'dist', part, 'licenses', name));
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 export const PACKAGE_ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
 export const STARTER_POLICY = join(PACKAGE_ROOT, 'examples', 'policies', 'starter.yaml');
-export const WEB_FOLDER = join(PACKAGE_ROOT, 'web');
+export const WEB_FOLDER = join(PACKAGE_ROOT, 'dist', 'web');
 
 export const packageVersion = (): string => manifest().version;
 

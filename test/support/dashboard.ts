@@ -47,7 +47,7 @@ export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashbo
     if (kind === 'underClock') await (known === undefined ? page.clock.install() : page.clock.resume());
     if (known !== undefined) await tidied(page);
     else {
-      await page.goto(gateway.url);
+      await page.goto(`${gateway.url}/operations`);
       await signIn(page, ADMIN_KEY);
     }
     return page;
@@ -87,7 +87,7 @@ export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashbo
   };
 }
 
-/** Leaves nothing of the test before but its session: its view is drawn anew, and what it said is gone. */
+/** Leaves nothing of the test before but its session: the operations are drawn anew, and what it said is gone. */
 async function tidied(page: Page): Promise<void> {
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await page.emulateMedia({ media: null, forcedColors: null });
@@ -97,20 +97,25 @@ async function tidied(page: Page): Promise<void> {
   await page.evaluate(`{
     for (const dismiss of document.querySelectorAll('#notices button')) dismiss.click();
     window.dispatchEvent(new Event('online')); // a line that was lost need not wait for its next attempt
-    location.hash = '#/policies';
   }`);
-  // By way of another view, since none is drawn anew that is shown already.
-  const isTidy = `(() => {
-    const isShown = (view, title) => location.hash === view && document.querySelector('h1')?.textContent === title;
-    if (isShown('#/policies', 'Policies')) location.hash = '#/operations';
-    const isLive = document.querySelector('header .live')?.textContent === 'Live';
-    return isShown('#/operations', 'Operations') && isLive && document.querySelector('dialog') === null;
-  })()`;
-  await eventually(async () => expect(await page.evaluate(isTidy)).toBe(true));
+  // By way of another page, since none is drawn anew that is shown already.
+  for (const path of ['/cluster', '/operations']) await goTo(page, path);
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.locator('dialog').waitFor({ state: 'detached' });
+}
+
+/** Shows a page as the Back button does, without loading the dashboard anew. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`);
+  await page.locator('main h1').first().waitFor();
 }
 
 export async function signIn(page: Page, key: string): Promise<void> {
-  await page.getByLabel('API key').fill(key);
+  const form = page.getByRole('textbox', { name: 'API key' });
+  const other = page.getByRole('button', { name: 'API key' });
+  await form.or(other).first().waitFor();
+  if ((await form.count()) === 0) await other.click();
+  await form.fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Live', { exact: true }).waitFor();
 }
@@ -171,9 +176,9 @@ export const running = (page: Page, element: Locator): Promise<void> =>
     expect(await element.isVisible()).toBe(true);
   });
 
-/** What stands behind the # in its address, which is known here a moment after the page has changed it. */
-export const hashBecomes = (page: Page, hash: string): Promise<void> =>
-  eventually(() => expect(new URL(page.url()).hash).toBe(hash));
+/** Its address, which is known here a moment after the page has changed it. */
+export const addressBecomes = (page: Page, address: string): Promise<void> =>
+  eventually(() => expect(page.url().replace(/^https?:\/\/[^/]+/, '')).toBe(address));
 
 export const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
 

@@ -14,11 +14,35 @@ type Encoding = 'br' | 'gzip' | 'identity';
 type StaticFile = {
   readonly type: string;
   readonly hash: string;
+  readonly caching: Header;
   readonly content: (encoding: Encoding) => Uint8Array;
 };
 
 /** The highest quality takes thirty times as long, and saves a tenth: 4 KB of the whole dashboard. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
+
+/** The paths of its pages, each of which opens the dashboard: what stands there is shown by its script. */
+const PAGES = [
+  '/',
+  '/operations',
+  '/operations/:id',
+  '/approvals',
+  '/approvals/:id',
+  '/alerts',
+  '/agents',
+  '/agents/:org/:team/:agent',
+  '/policies',
+  '/audit',
+  '/budgets',
+  '/keys',
+  '/people',
+  '/webhooks',
+  '/cluster',
+  '/changes',
+] as const;
+
+/** Built under names that change with what is in them, so that a browser never asks for them again. */
+const HASHED = 'assets/';
 
 /** Files of other types, such as notes and settings, are not published. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -47,50 +71,52 @@ const SHARED_HEADERS: readonly Header[] = [
   ['Cross-Origin-Opener-Policy', 'same-origin'],
   ['Cross-Origin-Resource-Policy', 'same-origin'],
   ['Referrer-Policy', 'no-referrer'],
-  // Kept, but asked about every time: after an upgrade nobody runs old scripts against a new gateway.
-  ['Cache-Control', 'no-cache'],
   ['Vary', 'Accept-Encoding'],
 ];
 
-/** One row for each file of the folder, `/` for its index.html. Throws when there is no such folder. */
+/** One row for each file of the folder, and one for each page for its index.html. Throws when there is no such folder. */
 export function staticRoutes(folder: string): readonly Route[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .sort()
     .flatMap((name): readonly Route[] => {
       const type = TYPES[extname(name)];
       if (type === undefined) return [];
-      const file = readFile(join(folder, name), type);
-      const path = name === 'index.html' ? ('/' as const) : (`/${name.split('\\').join('/')}` as const);
-      return [
-        {
-          method: 'get',
-          path,
-          access: 'public',
-          isQueryIgnored: true,
-          limit: 'none',
-          summary: 'A file of the dashboard',
-          answers: { 200: { mediaTypes: [type] } },
-          handle: async (request) => answer(file, request),
-        },
-      ];
+      const plain = name.split('\\').join('/');
+      const file = readFile(join(folder, name), type, plain.startsWith(HASHED));
+      const paths = name === 'index.html' ? PAGES : ([`/${plain}`] as const);
+      return paths.map((path) => ({
+        method: 'get',
+        path,
+        access: 'public',
+        isQueryIgnored: true,
+        limit: 'none',
+        summary: 'A file of the dashboard',
+        answers: { 200: { mediaTypes: [type] } },
+        handle: async (request) => answer(file, request),
+      }));
     });
 }
 
-function readFile(path: string, type: string): StaticFile {
+// Kept, but asked about every time: after an upgrade nobody runs old scripts against a new gateway.
+const ASKED: Header = ['Cache-Control', 'no-cache'];
+const KEPT: Header = ['Cache-Control', 'public, max-age=31536000, immutable'];
+
+function readFile(path: string, type: string, isHashed: boolean): StaticFile {
   const identity = readFileSync(path);
   const hash = createHash('sha256').update(identity).digest('base64url').slice(0, 22);
   const made: Partial<Record<Encoding, Uint8Array>> = { identity };
-  return { type, hash, content: (encoding) => (made[encoding] ??= compressed(identity, encoding)) };
+  const caching = isHashed ? KEPT : ASKED;
+  return { type, hash, caching, content: (encoding) => (made[encoding] ??= compressed(identity, encoding)) };
 }
 
 const compressed = (content: Uint8Array, encoding: Encoding): Uint8Array =>
   encoding === 'br' ? brotliCompressSync(content, BROTLI) : gzipSync(content, { level: 9 });
 
-function answer({ type, hash, content }: StaticFile, { headers }: HttpRequest): HttpReply {
+function answer({ type, hash, caching, content }: StaticFile, { headers }: HttpRequest): HttpReply {
   const encoding = encodingFor(headers.get('accept-encoding') ?? '');
   // Two forms of one file are two things to a cache, so each has a tag of its own.
   const tag = `"${hash}-${encoding}"`;
-  const own: readonly Header[] = [...SHARED_HEADERS, ['ETag', tag]];
+  const own: readonly Header[] = [...SHARED_HEADERS, caching, ['ETag', tag]];
   if (matches(headers.get('if-none-match'), tag)) return ok({ status: 304, headers: own });
   return ok({
     status: 200,
