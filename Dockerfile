@@ -7,6 +7,7 @@ ARG UWS=
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY sdk/typescript/package.json sdk/typescript/
+COPY web/package.json web/
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --ignore-scripts
@@ -35,7 +36,6 @@ COPY --from=build --chown=root:root /app/node_modules node_modules
 COPY --from=build --chown=root:root /app/package.json /app/LICENSE ./
 COPY --from=build --chown=root:root /app/dist dist
 COPY --from=build --chown=root:root /app/proto proto
-COPY --from=build --chown=root:root /app/web web
 COPY --from=build --chown=root:root /app/examples examples
 # For the examples. node_modules holds a link to it.
 COPY --from=build --chown=root:root /app/sdk sdk

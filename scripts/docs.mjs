@@ -8,6 +8,14 @@ import { routesOf } from '../dist/src/doors/api/routes.js';
 import { errorTable } from '../dist/src/doors/error-table.js';
 import { toolTables } from '../dist/src/doors/hooks/tool-page.js';
 
+/** The types of the API's answers, by the compiler that the generator asks for. */
+async function writeTypes() {
+  const { default: openapiTS, astToString } = await import('../web/node_modules/openapi-typescript/dist/index.mjs');
+  const ast = await openapiTS(new URL('../docs/openapi.json', import.meta.url));
+  const head = '/** Generated from docs/openapi.json: npm run docs */\n';
+  writeFileSync(new URL('../web/src/base/schema.d.ts', import.meta.url), head + astToString(ast));
+}
+
 /** Replaces what stands between `<!-- name -->` and `<!-- /name -->`. */
 function fill(document, name, content) {
   const file = new URL(`../docs/${document}`, import.meta.url);
@@ -24,6 +32,8 @@ const rows = routesOf({
   opsTtlSecs: 60,
 });
 writeFileSync(new URL('../docs/openapi.json', import.meta.url), `${JSON.stringify(describeApi(rows), null, 2)}\n`);
+
+await writeTypes(); // of the dashboard
 
 fill('configuration.md', 'config', configTable());
 fill('errors.md', 'errors', errorTable());

@@ -28,12 +28,13 @@ describe("the gateway's package", () => {
         'examples/agent.mjs',
         'examples/policies/starter.yaml',
         'schemas/policy.schema.json',
-        'web/index.html',
+        'dist/web/index.html',
+        'dist/web/licenses/uplot',
       ]),
     );
     expect(
       paths.filter((path) =>
-        /^(dist\/(bench|test|src\/(?!chunks\/|cli\/main\.js))|bench|test|src|sdk)\/|tsconfig|\.d\.ts$/.test(path),
+        /^(dist\/(bench|test|src\/(?!chunks\/|cli\/main\.js))|bench|test|src|sdk|web)\/|tsconfig|\.d\.ts$/.test(path),
       ),
     ).toEqual([]);
     const maps = paths.filter((path) => path.endsWith('.map'));

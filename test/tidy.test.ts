@@ -233,6 +233,27 @@ describe('tidy', () => {
     ).toEqual([]);
   });
 
+  /** What is built into the dashboard. */
+  const WEB_LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+    '@preact/signals': ['web/src/'],
+    '@tanstack/virtual-core': ['web/src/ui/virtual-rows.ts'],
+    preact: ['web/src/'],
+    uplot: ['web/src/ui/chart.tsx'],
+  };
+
+  test('the dashboard imports its own libraries, and of the gateway what is pure', () => {
+    const edges = allFilesIn('web/src')
+      .filter((path) => /\.tsx?$/.test(path))
+      .flatMap(importsOf);
+    const isAllowed = ({ from, to }: Import): boolean =>
+      to.startsWith('web/src/') ||
+      to.startsWith('src/core/') ||
+      (WEB_LIBRARIES[libraryOf(to)] ?? []).some(
+        (place) => from === place || (place.endsWith('/') && from.startsWith(place)),
+      );
+    expect(edges.filter((edge) => !isAllowed(edge)).map(({ from, to }) => `${to} in ${from}`)).toEqual([]);
+  });
+
   test('what is installed is used, and what is used is installed', () => {
     const installed = ['package.json', 'sdk/typescript/package.json'].flatMap((path) => {
       const { dependencies, optionalDependencies } = JSON.parse(read(path)) as Record<string, Record<string, string>>;

@@ -25,7 +25,11 @@ const WORK = {
     tool('summarise', { ticket: 88 }),
     model('claude-haiku', 0.01),
     { action: 'payment.refund', resource: 'order/8841', attributes: { amount_usd: 24.5, currency: 'EUR' } },
-    { action: 'payment.refund', resource: 'order/9120', attributes: { amount_usd: 480, currency: 'EUR', note: 'parcel lost' } },
+    {
+      action: 'payment.refund',
+      resource: 'order/9120',
+      attributes: { amount_usd: 480, currency: 'EUR', note: 'parcel lost' },
+    },
     { action: 'payment.payout', resource: 'supplier/77', attributes: { amount_usd: 12_000 } },
   ],
   support: [
@@ -53,7 +57,8 @@ const WORK = {
   ],
 };
 /** So much rarer is what a person must decide, or a rule denies. */
-const RARE = /^(deploy\.run prod|payment\.refund order\/9120|payment\.payout|process\.exec rm|net\.connect 169|file\.read \/(workspace\/\.env|home))/;
+const RARE =
+  /^(deploy\.run prod|payment\.refund order\/9120|payment\.payout|process\.exec rm|net\.connect 169|file\.read \/(workspace\/\.env|home))/;
 
 const pick = (list) => list[Math.floor(Math.random() * list.length)];
 const hex = (bytes) => randomBytes(bytes).toString('hex');
@@ -68,7 +73,10 @@ function caller(url, adminKey) {
   return async (path, body, bearer = adminKey) => {
     const response = await fetch(url + path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }) },
+      headers: {
+        'content-type': 'application/json',
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+      },
       body: JSON.stringify(body),
     });
     return { status: response.status, body: await response.json().catch(() => ({})) };
@@ -96,7 +104,11 @@ async function register(call) {
   for (const orgId of ORGS)
     for (const [teamId, size] of Object.entries(TEAMS))
       for (let at = 1; at <= size && agents.length < MAX_AGENTS; at += 1) {
-        const name = (index) => ({ org_id: orgId, team_id: teamId, agent_id: `${teamId}-${index === 1 ? 'lead' : index}` });
+        const name = (index) => ({
+          org_id: orgId,
+          team_id: teamId,
+          agent_id: `${teamId}-${index === 1 ? 'lead' : index}`,
+        });
         const agent = name(at);
         const { body } = await call('/api/v1/agents', { agent, ...(at === 1 ? {} : { parent: name(1) }) });
         agents.push({
@@ -143,16 +155,25 @@ async function impersonate(call, agents) {
 /** Somebody has decided before, so that the next request has something to be compared with. */
 async function decideOne(call, agents, approverKey) {
   const agent = agents.find(({ identity }) => identity.orgId === 'acme' && identity.agentId === 'release-lead');
-  const work = { action: 'deploy.run', resource: 'prod/web', attributes: { version: '4.1.9', replicas: 8, region: 'eu-west' } };
+  const work = {
+    action: 'deploy.run',
+    resource: 'prod/web',
+    attributes: { version: '4.1.9', replicas: 8, region: 'eu-west' },
+  };
   const ids = { traceId: hex(16), spanId: hex(8) };
   const { body } = await check(call, agent, work, ids);
   if (body.approvalId === undefined) return;
   await call(`/api/v1/approvals/${body.approvalId}/approve`, { reason: 'change window, reviewed' }, approverKey);
   await check(call, agent, work, ids);
-  await check(call, agent, { ...work, attributes: { version: '4.2.0', replicas: 12, region: 'eu-west' } }, {
-    traceId: hex(16),
-    spanId: hex(8),
-  });
+  await check(
+    call,
+    agent,
+    { ...work, attributes: { version: '4.2.0', replicas: 12, region: 'eu-west' } },
+    {
+      traceId: hex(16),
+      spanId: hex(8),
+    },
+  );
 }
 
 /** Starts the fleet; the answer stops it. */

@@ -28,7 +28,7 @@ import type { Config } from './config.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { restoreGovernor } from './start-governor.ts';
-import { createPolicyKeeper } from './start-policies.ts';
+import { createPolicyKeeper, newsOfPolicies } from './start-policies.ts';
 import { type Recording, startRecorder } from './start-recorder.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
@@ -98,7 +98,7 @@ export function startDecisions(
     context,
     { policyPath, policies, onError },
     { audit, clock },
-    { governor, webhooks, cluster },
+    { governor, webhooks, cluster, recording },
   );
   const limiters = limitersOf(config);
   const commands = new CommandRunner({
@@ -143,7 +143,12 @@ const keepPolicies = (
   { log }: StartContext,
   { policyPath, policies, onError }: Pick<Resources, 'policyPath' | 'onError'> & { readonly policies: PolicySet },
   { audit, clock }: Pick<Threads, 'audit' | 'clock'>,
-  { governor, webhooks, cluster }: Pick<Decisions, 'governor' | 'webhooks'> & { readonly cluster: Cluster | undefined },
+  {
+    governor,
+    webhooks,
+    cluster,
+    recording: { events },
+  }: Pick<Decisions, 'governor' | 'webhooks' | 'recording'> & { readonly cluster: Cluster | undefined },
 ): PolicyKeeper =>
   createPolicyKeeper({
     isPublished: cluster !== undefined,
@@ -154,7 +159,7 @@ const keepPolicies = (
     clock,
     log,
     onError,
-    onFailed: (reason, actor) => webhooks.reportOwn('policy.reload_failed', { reason, by: actor }),
+    ...newsOfPolicies({ webhooks, events, clock }),
   });
 
 type Following = Pick<Decisions, 'commands' | 'governor' | 'policyKeeper' | 'recording'> & Pick<Threads, 'threads'>;

@@ -1,14 +1,18 @@
 /** Keeps the policies in force up to date with their files. */
 
-import { fail } from '../core/base/result.ts';
+import { fail, type Result } from '../core/base/result.ts';
 import { codeOf } from '../core/base/text.ts';
 import type { Governor } from '../core/governor.ts';
 import { overruling } from '../core/overruling.ts';
-import { renderPolicyProblem } from '../policy-files/policy-file.ts';
+import { type LoadedPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
 import { type PolicyWatcher, watchPolicies } from '../policy-files/policy-watch.ts';
+import type { PolicyText } from '../ports/cluster.ts';
+import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
+import type { EventBoard } from '../threads/main/event-board.ts';
 import { inSlices, loadPoliciesInThread } from '../threads/main/policy-reader.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from '../use-cases/policies.ts';
+import type { Webhooks } from '../webhooks/hooks.ts';
 
 /**
  * A reload that failed temporarily is retried after this: it could not be recorded, too many were waiting, or the files
@@ -46,13 +50,42 @@ const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
 /** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
 const READ_TIMEOUT_MS = 30_000;
 
-export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'hasRead' | 'install' | 'inSlices' | 'overruling'> & {
+export type PolicyKeeperStart = Omit<
+  PolicyKeeperDeps,
+  'load' | 'hasRead' | 'install' | 'inSlices' | 'overruling' | 'compile'
+> & {
   readonly path: string;
   readonly governor: Governor;
   readonly onError: (error: unknown, doing: string) => void;
   readonly readTimeoutMs?: number;
   readonly retryMs?: number;
 };
+
+type News = {
+  readonly webhooks: Pick<Webhooks, 'reportOwn'>;
+  readonly events: Pick<EventBoard, 'publish'>;
+  readonly clock: Clock;
+};
+
+/** Tells webhooks, and readers of the live stream who see all orgs, what became of a reload: the files are of all. */
+export function newsOfPolicies({ webhooks, events, clock }: News): Pick<PolicyKeeperDeps, 'onFailed' | 'onReloaded'> {
+  const publish = (atMs: number, payload: Readonly<Record<string, unknown>>): void =>
+    events.publish({ kind: 'policy', orgId: null, agentId: null, atMs, payload });
+  return {
+    onFailed: ({ atMs, by, reason, problems }) => {
+      webhooks.reportOwn('policy.reload_failed', { reason, by });
+      publish(atMs, { change: 'reload_failed', by, reason, problems });
+    },
+    onReloaded: ({ version, documents, changed }, by) =>
+      publish(clock.nowMs(), { change: 'reloaded', by, version, documents, changed }),
+  };
+}
+
+/** Problems are sentences that name file, line and column. */
+export async function compileTexts(texts: readonly PolicyText[]): Promise<Result<LoadedPolicies, readonly string[]>> {
+  const loaded = await loadPoliciesInThread({ texts });
+  return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
+}
 
 /** Reads in a thread of its own, and installs policies and budget caps in one step. */
 export function createPolicyKeeper({
@@ -82,6 +115,7 @@ export function createPolicyKeeper({
     ...deps,
     clock,
     inSlices,
+    compile: compileTexts,
     overruling: (subject, decision) => overruling(governor, subject, decision, clock.nowMs()),
     hasRead: (fingerprint) => fingerprint === lastRead,
     load: async () => {

@@ -1,14 +1,14 @@
 /** The policies of a cluster, which are published to all its gateways. */
 import { ClusterPolicies } from '../cluster/policies.ts';
-import { fail, type Result } from '../core/base/result.ts';
+import { fail } from '../core/base/result.ts';
 import { explain } from '../core/fault.ts';
 import { type LoadedPolicies, renderPolicyProblem, textsOfFiles } from '../policy-files/policy-file.ts';
-import type { Barrier, PolicyText, RunId } from '../ports/cluster.ts';
+import type { Barrier, RunId } from '../ports/cluster.ts';
 import { createPostgresPolicies } from '../stores/postgres/cluster/policies.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { Logger } from '../system/log.ts';
-import { loadPoliciesInThread } from '../threads/main/policy-reader.ts';
 import { StartError } from './start-checks.ts';
+import { compileTexts } from './start-policies.ts';
 import type { StartWait } from './start-wait.ts';
 
 export type ShelfStart = {
@@ -52,10 +52,4 @@ export async function openShelf({ postgres, run, name, barrier, log, wait, polic
     await wait.value(() => policies.begin(texts.value, compiled.value.policies.version), trouble);
   };
   return { policies, inForce: compiled.value, begin };
-}
-
-/** Problems are sentences that name file, line and column. */
-async function compileTexts(texts: readonly PolicyText[]): Promise<Result<LoadedPolicies, readonly string[]>> {
-  const loaded = await loadPoliciesInThread({ texts });
-  return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
 }

@@ -88,7 +88,7 @@ export function useCasesOf({
     witnessCheckpoint: (asked) => logWitness.keep(asked),
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
-    explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
+    explainCheck: ({ principal, subject, draft }) => policyKeeper.explain(principal, subject, draft),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: (decision) => decideApproval(commands, findLineage, decision),

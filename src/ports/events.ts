@@ -1,7 +1,16 @@
 /** What operators see live (docs/spec.md, Live stream). Milliseconds here; the wire makes RFC 3339 of them. */
 import type { OpView } from '../core/views.ts';
 
-export const EVENT_KINDS = ['ops_change', 'violation', 'budget', 'agent', 'account', 'halt', 'approval'] as const;
+export const EVENT_KINDS = [
+  'ops_change',
+  'violation',
+  'budget',
+  'agent',
+  'account',
+  'halt',
+  'approval',
+  'policy',
+] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
 type Common = {

@@ -12,6 +12,7 @@ import type { Explanation, Overruling } from '../core/policy/explain.ts';
 import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy/policy.ts';
 import type { PolicyDecision } from '../core/policy/rule.ts';
 import { FairQueue } from '../limits/fair-queue.ts';
+import type { PolicyText } from '../ports/cluster.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 
 /** Problems are sentences that name file, line and column. */
@@ -19,7 +20,21 @@ export type LoadPolicies = () => Promise<
   Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>
 >;
 
-export type PoliciesInForce = Page<DocumentSummary> & { readonly version: string; readonly loadedAtMs: number };
+/** A reload that left the set in force as it was. */
+export type ReloadFailure = {
+  readonly atMs: number;
+  readonly by: string;
+  readonly reason: string;
+  /** Sentences that name file, line and column; none where the files are not to blame. */
+  readonly problems: readonly string[];
+};
+
+export type PoliciesInForce = Page<DocumentSummary> & {
+  readonly version: string;
+  readonly loadedAtMs: number;
+  /** The last reload, where it failed. */
+  readonly failure: ReloadFailure | undefined;
+};
 export type RulesInForce = Page<RuleSummary> & { readonly version: string };
 export type ExplainedCheck = Explanation & {
   readonly version: string;
@@ -48,7 +63,10 @@ export type PolicyKeeperDeps = {
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
-  readonly onFailed?: (reason: string, actor: string) => void;
+  readonly onFailed?: (failure: ReloadFailure) => void;
+  readonly onReloaded?: (reloaded: Reloaded, actor: string) => void;
+  /** Compiles texts that nobody has put in force. Problems are sentences, as of `load`. */
+  readonly compile?: (texts: readonly PolicyText[]) => ReturnType<LoadPolicies>;
 };
 
 /**
@@ -56,12 +74,17 @@ export type PolicyKeeperDeps = {
  */
 const MAX_RELOADS = 64;
 const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 } as const);
+/** Drafts are compiled one at a time: each takes a thread. */
+const MAX_DRAFTS = 16;
+const TOO_MANY_DRAFTS = fail({ kind: 'overloaded', what: 'compiling drafts', retryAfterSecs: 1 } as const);
 
 export class PolicyKeeper {
   readonly #deps: PolicyKeeperDeps;
   #policies: PolicySet;
   #loadedAtMs: number;
   readonly #queue = new FairQueue({ atOnce: 1, places: MAX_RELOADS });
+  readonly #drafts = new FairQueue({ atOnce: 1, places: MAX_DRAFTS });
+  #failure: ReloadFailure | undefined;
   readonly reloads = { done: 0, failed: 0 };
 
   constructor(deps: PolicyKeeperDeps) {
@@ -79,6 +102,8 @@ export class PolicyKeeper {
     return ok({
       version,
       loadedAtMs: this.#loadedAtMs,
+      // It names files of all orgs.
+      failure: principal.orgId === null ? this.#failure : undefined,
       items: documents.slice(from, end),
       next: end < documents.length ? String(end) : undefined,
     });
@@ -115,19 +140,35 @@ export class PolicyKeeper {
 
   /**
    * What the policies decide, why, and what would overrule them. Shows only documents that reach the agent, so none of
-   * another org.
+   * another org. With `draft`, by what these texts would decide if they were the set in force.
    */
-  async explain(principal: Principal, subject: CheckSubject): Promise<Result<ExplainedCheck, Fault>> {
+  async explain(
+    principal: Principal,
+    subject: CheckSubject,
+    draft?: readonly PolicyText[],
+  ): Promise<Result<ExplainedCheck, Fault>> {
     const { orgId } = subject.agent;
     if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-    const policies = this.#policies; // others may come into force meanwhile
+    if (draft === undefined) return ok(await this.#explained(this.#policies, principal, subject));
+    const compiled = await (this.#drafts.run(principal.subject, () => this.#compile(draft)) ?? TOO_MANY_DRAFTS);
+    return compiled.ok ? ok(await this.#explained(compiled.value.policies, principal, subject)) : compiled;
+  }
+
+  async #compile(draft: readonly PolicyText[]) {
+    const compiled = await this.#deps.compile?.(draft);
+    if (compiled === undefined) throw new Error('this keeper cannot compile drafts');
+    return compiled.ok ? compiled : fail({ kind: 'policy_invalid', problems: compiled.fault } as const);
+  }
+
+  /** By this set, whichever comes into force meanwhile. */
+  async #explained(policies: PolicySet, principal: Principal, subject: CheckSubject): Promise<ExplainedCheck> {
     const { decision, documents } = await this.#deps.inSlices(policies.explaining(subject));
-    return ok({
+    return {
       version: policies.summary(principal.orgId ?? undefined).version,
       decision,
       overruledBy: this.#deps.overruling(subject, decision),
       documents: documents.filter(({ applies }) => applies),
-    });
+    };
   }
 
   /** The set holds for every org, so an admin of one org does not replace it. */
@@ -186,6 +227,7 @@ export class PolicyKeeper {
     install(policies);
     this.#policies = policies;
     this.#loadedAtMs = clock.nowMs();
+    this.#failure = undefined;
     this.reloads.done += 1;
     log.info('policies reloaded', {
       version,
@@ -194,7 +236,9 @@ export class PolicyKeeper {
       by: actor,
       ...(warnings.length > 0 ? { warnings } : {}),
     });
-    return ok({ version, documents, changed, warnings });
+    const reloaded = { version, documents, changed, warnings };
+    this.#deps.onReloaded?.(reloaded, actor);
+    return ok(reloaded);
   }
 
   #unchanged(): Result<Reloaded, Fault> {
@@ -205,7 +249,9 @@ export class PolicyKeeper {
   #failed(fault: Fault, actor: string): Result<never, Fault> {
     this.reloads.failed += 1;
     this.#deps.log.error('policies were not reloaded', { reason: explain(fault), by: actor });
-    this.#deps.onFailed?.(explain(fault), actor);
+    const problems = fault.kind === 'policy_invalid' ? fault.problems : [];
+    this.#failure = { atMs: this.#deps.clock.nowMs(), by: actor, reason: explain(fault), problems };
+    this.#deps.onFailed?.(this.#failure);
     return fail(fault);
   }
 }

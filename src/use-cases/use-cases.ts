@@ -18,6 +18,7 @@ import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts'
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
 import type { MadeKeys } from '../credentials/made-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
+import type { PolicyText } from '../ports/cluster.ts';
 import type { AccessToken } from '../ports/ports.ts';
 import type { Authenticated, UseCase } from '../ports/use-case.ts';
 import type { NewWebhook } from '../webhooks/hooks.ts';
@@ -81,7 +82,15 @@ type OwnUseCases = {
     PageRequest & { readonly principal: Principal; readonly policy: string | undefined },
     RulesInForce
   >;
-  readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
+  readonly explainCheck: UseCase<
+    {
+      readonly principal: Principal;
+      readonly subject: CheckSubject;
+      /** Decides in place of the set in force. */
+      readonly draft: readonly PolicyText[] | undefined;
+    },
+    ExplainedCheck
+  >;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   readonly createHalt: UseCase<{ readonly principal: Principal; readonly halt: Omit<NewHalt, 'id'> }, CreatedHalt>;
   readonly releaseHalt: UseCase<

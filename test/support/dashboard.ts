@@ -106,7 +106,9 @@ async function tidied(page: Page): Promise<void> {
 
 /** Shows a page as the Back button does, without loading the dashboard anew. */
 export async function goTo(page: Page, path: string): Promise<void> {
-  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`);
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
   await page.locator('main h1').first().waitFor();
 }
 

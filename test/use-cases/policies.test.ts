@@ -1,6 +1,6 @@
 /** Policies that are replaced while the gateway runs. */
 import { describe, expect, test } from 'vitest';
-import { ok } from '../../src/core/base/result.ts';
+import { fail, ok } from '../../src/core/base/result.ts';
 import { parsePolicyDocument } from '../../src/core/policy/document.ts';
 import { compilePolicies, type PolicySet } from '../../src/core/policy/policy.ts';
 import { type LoadPolicies, PolicyKeeper } from '../../src/use-cases/policies.ts';
@@ -25,6 +25,7 @@ function scene(
 ) {
   const audit = testAudit();
   const installed: string[][] = [];
+  const news: string[] = [];
   const namesOf = (policies: PolicySet): string[] => policies.summary().documents.map(({ name }) => name);
   const keeper = new PolicyKeeper({
     policies: policiesOf(before),
@@ -35,6 +36,10 @@ function scene(
     audit,
     clock: testClock(),
     log: { info: () => undefined, error: () => undefined },
+    onFailed: ({ by, problems }) => void news.push(`failed by ${by}: ${problems.join()}`),
+    onReloaded: ({ documents }, by) => void news.push(`${documents} by ${by}`),
+    compile: async ([first]) =>
+      first?.text === 'bad' ? fail(['draft.yaml:1:1: bad']) : ok({ policies: policiesOf(after), warnings: [] }),
     // The next step waits until all that has been asked meanwhile is done.
     inSlices: async (steps) => {
       let step = steps.next();
@@ -43,7 +48,7 @@ function scene(
     },
   });
   const shown = (principal = ADMIN): string[] => must(keeper.list(principal, FIRST_PAGE)).items.map(({ name }) => name);
-  return { audit, installed, keeper, shown };
+  return { audit, installed, keeper, news, shown };
 }
 
 describe('policies', () => {
@@ -146,5 +151,35 @@ describe('policies', () => {
       decision: { kind: 'allow', policy: 'org:acme' },
       documents: [{ name: 'org:acme', rules: [{ id: 'all', decided: true }] }],
     });
+  });
+
+  test('a failed reload is told to who sees all orgs, until one succeeds', async () => {
+    const loads = [
+      async () => fail(['a.yaml:3:5: no such key']),
+      async () => ok({ policies: policiesOf([]), warnings: [] }),
+    ];
+    const { keeper, news } = scene(['global'], [], () => loads.shift()!());
+    const failureOf = (principal: typeof ADMIN) => must(keeper.list(principal, FIRST_PAGE)).failure;
+    expect(failureOf(ADMIN)).toBeUndefined();
+    await keeper.reload('gateway');
+    expect(failureOf(ADMIN)).toMatchObject({ by: 'gateway', problems: ['a.yaml:3:5: no such key'] });
+    expect(failureOf(ACME_ADMIN)).toBeUndefined();
+    must(await keeper.reload('key:k'));
+    expect(failureOf(ADMIN)).toBeUndefined();
+    expect(news).toEqual(['failed by gateway: a.yaml:3:5: no such key', '0 by key:k']);
+  });
+
+  test('a draft explains a check in place of the set in force, and changes nothing', async () => {
+    const { audit, installed, keeper, shown } = scene(['global'], ['org:acme']);
+    const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
+    const more = { resource: '', attributes: undefined, caller: undefined, estimatedCostMicroUsd: 0 };
+    const subject = { agent, action: 'tool.call', ...more };
+    const explain = (text: string) => keeper.explain(ADMIN, subject, [{ file: 'draft.yaml', text }]);
+    expect(must(await explain('good'))).toMatchObject({ decision: { kind: 'allow', policy: 'org:acme' } });
+    expect(faultOf(await explain('bad'))).toEqual({ kind: 'policy_invalid', problems: ['draft.yaml:1:1: bad'] });
+    expect([installed, audit.drafts, shown()]).toEqual([[], [], ['global']]);
+    const asked = Array.from({ length: 17 }, () => explain('good'));
+    expect(faultOf(await asked[16]!)).toMatchObject({ kind: 'overloaded', what: 'compiling drafts' });
+    await Promise.all(asked);
   });
 });

@@ -93,7 +93,10 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts at the dashboard', () => {
     await role.selectOption('admin');
     await admin.getByRole('dialog').getByRole('button', { name: 'Change to admin' }).click();
     // Its sessions end with the old role, or go on with the new one.
-    await page.getByText(/Your role is now admin|Your session has ended/).first().waitFor({ timeout: 90_000 });
+    await page
+      .getByText(/Your role is now admin|Your session has ended/)
+      .first()
+      .waitFor({ timeout: 90_000 });
   });
 
   test('tabs of one browser sign out together, and never mix accounts', async () => {

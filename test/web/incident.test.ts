@@ -40,7 +40,8 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
   }
   const approver = async () =>
     (await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'desk', scopes: ['admin'] })).body.key as string;
-  const stateOfApproval = async (id: string) => (await gateway().call('GET', `/api/v1/approvals/${id}`)).body.approval.state;
+  const stateOfApproval = async (id: string) =>
+    (await gateway().call('GET', `/api/v1/approvals/${id}`)).body.approval.state;
   const main = (page: Page) => page.getByRole('main');
 
   test('is stopped for good: a halt of a team says what it stops, holds, and is released', async () => {
@@ -49,15 +50,14 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await ask('halt-1');
     await (await agent('halted', 'search', 'two'))('halt-2');
     await goTo(page, '/operations?org_id=halted');
-    await rowOf(page, 'halt-1:s').getByRole('button', { name: /^Terminate/ }).click();
+    await rowOf(page, 'halt-1:s')
+      .getByRole('button', { name: /^Terminate/ })
+      .click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop and keep stopped…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Stop, and keep stopped' });
-    expect(await dialog.getByRole('radio').evaluateAll((all: { value: string }[]) => all.map(({ value }) => value))).toEqual([
-      'agent',
-      'lineage',
-      'team',
-      'org',
-    ]);
+    expect(
+      await dialog.getByRole('radio').evaluateAll((all: { value: string }[]) => all.map(({ value }) => value)),
+    ).toEqual(['agent', 'lineage', 'team', 'org']);
     await dialog.getByText('stops 1 operation').first().waitFor();
     await dialog.getByRole('radio', { name: /^Team/ }).check();
     await dialog.getByText('stops 2 operations').first().waitFor();
@@ -74,7 +74,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await page.getByRole('button', { name: 'Release team halted / search' }).click();
     await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('fixed');
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
-    await page.getByRole('button', { name: /^Release/ }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Release team halted / search' }).waitFor({ state: 'detached' });
     await ask('halt-4');
     await goTo(page, '/operations?org_id=halted');
     await stateOf(rowOf(page, 'halt-4:s'), 'running');
@@ -84,7 +84,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     const page = await signedIn();
     await page.getByRole('button', { name: 'Halt…' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Org').fill('acmee');
+    await dialog.getByLabel('Org', { exact: true }).fill('acmee');
     await dialog.getByText('No registered agent is in this scope.').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
@@ -130,16 +130,22 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     expect(await stateOfApproval(approvalId)).toBe('denied');
   });
 
-  test('of an impersonation: the alert names both, leads to the evidence, and stays until seen', async () => {
+  test('of an impersonation: an alert names both, leads to the entry, stays until seen', async () => {
     const [thief, victim] = [
       { orgId: 'acme', teamId: 'release', agentId: 'thief' },
       { orgId: 'acme', teamId: 'release', agentId: 'victim' },
     ];
     const register = async ({ orgId, teamId, agentId }: typeof thief) =>
-      (await gateway().call('POST', '/api/v1/agents', { agent: { org_id: orgId, team_id: teamId, agent_id: agentId } })).body
-        .credential_token as string;
+      (await gateway().call('POST', '/api/v1/agents', { agent: { org_id: orgId, team_id: teamId, agent_id: agentId } }))
+        .body.credential_token as string;
     await register(victim);
-    const asked = { agent: victim, credentialToken: await register(thief), traceId: 'theft', spanId: 's', action: 'tool.call' };
+    const asked = {
+      agent: victim,
+      credentialToken: await register(thief),
+      traceId: 'theft',
+      spanId: 's',
+      action: 'tool.call',
+    };
     await gateway().call('POST', '/svc.governance.v1.PolicyService/CheckAction', asked, null);
     const page = await signedIn();
     await goTo(page, '/alerts');
@@ -167,12 +173,17 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
       await page.getByRole('figure', { name }).waitFor();
     const table = page.getByRole('figure', { name: 'Decisions' }).getByRole('table');
     expect(await table.getByRole('columnheader').allTextContents()).toEqual(['Time', 'allow', 'deny', 'pending']);
-    await eventually(async () => expect(await table.getByRole('row').last().getByRole('cell').allTextContents()).not.toEqual(['0', '0', '0']));
+    await eventually(async () =>
+      expect(await table.getByRole('row').last().getByRole('cell').allTextContents()).not.toEqual(['0', '0', '0']),
+    );
     await page.getByLabel('Window').selectOption('24h');
     expect(new URL(page.url()).searchParams.get('window')).toBe('24h');
     const rules = page.getByRole('region', { name: 'Top denied rules' });
     await rules.getByRole('link', { name: 'incident · no-rockets' }).waitFor();
-    await rules.getByRole('link', { name: /denials in the audit log/ }).first().click();
+    await rules
+      .getByRole('link', { name: /denials in the audit log/ })
+      .first()
+      .click();
     await main(page).getByText('no rockets').first().waitFor();
     expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
       ...{ decision: 'deny', policy: 'incident', rule_id: 'no-rockets', org_id: 'viewed' },
@@ -183,7 +194,10 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'made in the night', scopes: ['read'] });
     const page = await signedIn();
     await goTo(page, '/changes');
-    await main(page).getByText(/made in the night/).first().waitFor();
+    await main(page)
+      .getByText(/made in the night/)
+      .first()
+      .waitFor();
   });
 
   test('on a page of an agent shows its operations, denials, budget and family', async () => {
@@ -195,7 +209,10 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await goTo(page, '/agents?org_id=family');
     await page.getByRole('link', { name: 'child' }).click();
     await page.getByRole('heading', { name: 'family / release / child' }).waitFor();
-    await page.getByRole('region', { name: 'Family' }).getByRole('link', { name: 'family / release / parent' }).waitFor();
+    await page
+      .getByRole('region', { name: 'Family' })
+      .getByRole('link', { name: 'family / release / parent' })
+      .waitFor();
     await page.getByRole('region', { name: 'Budget' }).getByText('$2.50').first().waitFor();
     await page.getByRole('button', { name: 'Halt', exact: true }).click();
     await page.getByRole('dialog').getByText('Agent family / release / child').waitFor();

@@ -38,12 +38,17 @@ describe.skipIf(BROWSER_PATH === undefined)('operations at the dashboard', () =>
     const page = await signedIn();
     const ask = await agent('acme', 'search', 'ends');
     await ask('ends-1');
-    await gateway().call('POST', '/api/v1/ops/ends-1:s/complete', { outcome: 'OUTCOME_FAILURE', error: 'no such page' });
+    await gateway().call('POST', '/api/v1/ops/ends-1:s/complete', {
+      outcome: 'OUTCOME_FAILURE',
+      error: 'no such page',
+    });
     await ask('ends-2', 'launch_rocket');
     await stateOf(rowOf(page, 'ends-1:s'), 'failed');
     await rowOf(page, 'ends-1:s').getByText('no such page').waitFor();
     await stateOf(rowOf(page, 'ends-2:s'), 'denied');
-    await rowOf(page, 'ends-2:s').getByText(/allows/).waitFor();
+    await rowOf(page, 'ends-2:s')
+      .getByText(/allows/)
+      .waitFor();
   });
 
   test('are filtered by the names of the API, in the address', async () => {
@@ -64,7 +69,7 @@ describe.skipIf(BROWSER_PATH === undefined)('operations at the dashboard', () =>
     expect(await page.getByLabel('State').inputValue()).toBe('denied');
   });
 
-  test('of a filter are paused, resumed and terminated together, after a question that names them', async () => {
+  test('of a filter are paused, resumed and terminated together, once confirmed', async () => {
     const page = await signedIn();
     const wild = await agent('acme', 'search', 'wild');
     for (const trace of ['wild-1', 'wild-2', 'wild-3']) await wild(trace);
@@ -102,7 +107,9 @@ describe.skipIf(BROWSER_PATH === undefined)('operations at the dashboard', () =>
   test('have a page each, with controls, details and a timeline that goes on', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'told'))('told-1');
-    await rowOf(page, 'told-1:s').getByRole('link', { name: /web_search/ }).click();
+    await rowOf(page, 'told-1:s')
+      .getByRole('link', { name: /web_search/ })
+      .click();
     await addressBecomes(page, '/operations/told-1%3As?org_id=acme');
     await page.getByRole('heading', { name: 'tool.call web_search' }).waitFor();
     await page.reload();
@@ -126,7 +133,9 @@ describe.skipIf(BROWSER_PATH === undefined)('operations at the dashboard', () =>
     await ask('held-1');
     await page.getByRole('textbox', { name: 'API key' }).fill(ADMIN_KEY);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await rowOf(page, 'held-1:s').getByRole('button', { name: /^Pause/ }).focus();
+    await rowOf(page, 'held-1:s')
+      .getByRole('button', { name: /^Pause/ })
+      .focus();
     await page.keyboard.press('Shift+Tab'); // so that the focus is seen
     await page.keyboard.press('Tab');
     await ask('held-2');
@@ -140,7 +149,10 @@ describe.skipIf(BROWSER_PATH === undefined)('operations at the dashboard', () =>
     await rowOf(page, 'typed-1:s').waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Jump to' }).fill('typed web');
-    await page.getByRole('option', { name: /acme \/ keys \/ typed/ }).first().waitFor();
+    await page
+      .getByRole('option', { name: /acme \/ keys \/ typed/ })
+      .first()
+      .waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'tool.call web_search' }).waitFor();
     await page.getByRole('button', { name: 'Terminate', exact: true }).focus();

@@ -2,7 +2,14 @@ import { describe, expect, test } from 'vitest';
 import type { AuditEntry, Budget } from '../src/base/api-types.ts';
 import { alertsOf, type Sources } from '../src/standing/alert.ts';
 
-const NOTHING: Sources = { violations: [], halts: [], budgets: [], limits: [], reloadError: undefined, readiness: undefined };
+const NOTHING: Sources = {
+  violations: [],
+  halts: [],
+  budgets: [],
+  limits: [],
+  reloadError: undefined,
+  readiness: undefined,
+};
 
 const violation = (id: number, victim = 'billing-2'): AuditEntry => ({
   id,
@@ -60,7 +67,7 @@ describe('alerts', () => {
     expect(ofBudget(1_000, null)).toEqual([]);
   });
 
-  test('come of a failed reload, with file and line, and of an audit log that cannot be written', () => {
+  test('come of a failed reload, with file and line, and of an unwritable audit log', () => {
     const alerts = alertsOf({
       ...NOTHING,
       reloadError: { at: '2026-03-01T12:00:00Z', reason: '1 problem', problems: ['a.yaml:3:5: no such key'] },

@@ -11,7 +11,9 @@ const ops = modelOf(
   opFrame({ id: 'other:s', org: 'globex' }),
 ).list({});
 const hit = (kind: HaltKind): readonly string[] =>
-  hitBy(ops, kind, CRAWLER, new Set(['billing/child'])).map(({ opId }) => opId).sort();
+  hitBy(ops, kind, CRAWLER, new Set(['billing/child']))
+    .map(({ opId }) => opId)
+    .sort();
 
 describe('the scope of a halt', () => {
   test('is chosen among what the names that are known can mean', () => {

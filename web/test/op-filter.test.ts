@@ -3,12 +3,20 @@ import type { OpFilter } from '../src/live/op-filter.ts';
 import { modelOf, opFrame } from './frames.ts';
 
 const model = modelOf(
-  opFrame({ id: 'a:s', agent: 'a1', payload: { action: 'tool.call', resource: 'web_search', policy: 'p', rule_id: 'r' } }),
+  opFrame({
+    id: 'a:s',
+    agent: 'a1',
+    payload: { action: 'tool.call', resource: 'web_search', policy: 'p', rule_id: 'r' },
+  }),
   opFrame({ id: 'b:s', agent: 'a10', state: 'terminated', payload: { action: 'file.read', ended: 'denied' } }),
   opFrame({ id: 'c:s', org: 'globex', team: 'billing', agent: 'bot', state: 'paused' }),
   opFrame({ id: 'd:s', org: null, team: 'search', agent: 'lone', state: 'completing' }),
 );
-const found = (filter: OpFilter): readonly string[] => model.list(filter).map(({ opId }) => opId).sort();
+const found = (filter: OpFilter): readonly string[] =>
+  model
+    .list(filter)
+    .map(({ opId }) => opId)
+    .sort();
 
 describe('the filter of operations', () => {
   test('takes the names and words of the API', () => {

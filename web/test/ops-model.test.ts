@@ -3,7 +3,8 @@ import { shownWord } from '../src/live/op.ts';
 import { countsOf, OpsModel } from '../src/live/ops-model.ts';
 import { modelOf, NOON_MS, opFrame } from './frames.ts';
 
-const shown = (model: OpsModel): readonly string[] => model.list({}).map(({ opId, home, state }) => `${opId} ${home} ${state}`);
+const shown = (model: OpsModel): readonly string[] =>
+  model.list({}).map(({ opId, home, state }) => `${opId} ${home} ${state}`);
 
 describe('operations on the dashboard', () => {
   test('of one id at two gateways are two, each with its own state', () => {
@@ -17,7 +18,11 @@ describe('operations on the dashboard', () => {
   });
 
   test('of a gateway alone are one, whatever comes again', () => {
-    const model = modelOf(opFrame(), opFrame({ state: 'paused', updated: 2 }), opFrame({ state: 'running', updated: 1 }));
+    const model = modelOf(
+      opFrame(),
+      opFrame({ state: 'paused', updated: 2 }),
+      opFrame({ state: 'running', updated: 1 }),
+    );
     expect(shown(model)).toEqual(['t:s undefined paused']);
   });
 

@@ -54,7 +54,11 @@ describe('series', () => {
 
   test('are even steps, with zeros where nothing happened', () => {
     const endMs = Date.parse('2026-03-01T12:30:20Z');
-    const { steps, stepMs } = seriesOf([minute('2026-03-01T12:28:00Z', 5), minute('2026-03-01T12:30:00Z', 7)], '15m', endMs);
+    const { steps, stepMs } = seriesOf(
+      [minute('2026-03-01T12:28:00Z', 5), minute('2026-03-01T12:30:00Z', 7)],
+      '15m',
+      endMs,
+    );
     expect(steps.length).toBe(15);
     expect(steps.slice(-4).map(({ allow, p99 }) => [allow, p99])).toEqual([
       [0, null],
@@ -146,7 +150,9 @@ describe('the audit log', () => {
     expect(sentenceOf(entry(1, { payload: { action: 'tool.call', resource: 'x', dry_run: true } })).title).toBe(
       'Allowed (dry run)',
     );
-    expect(sentenceOf(entry(1, { event_type: 'ApiKeyCreated', payload: { name: 'ci', scopes: ['read', 'write'] } }))).toEqual({
+    expect(
+      sentenceOf(entry(1, { event_type: 'ApiKeyCreated', payload: { name: 'ci', scopes: ['read', 'write'] } })),
+    ).toEqual({
       title: 'Api Key Created',
       subject: 'name ci, scopes read write',
       tone: 'plain',
@@ -164,7 +170,10 @@ describe('the audit log', () => {
       ...{ state: 'terminated', ended: 'terminated', spent_usd: 0.5, updated_at: '2026-03-01T12:00:04.000Z' },
       acknowledged_at: '2026-03-01T12:00:03.500Z',
     } as OpRecord;
-    const moments = timelineOf(record, [entry(3, { event_type: 'OpTerminated', actor: 'key:1', payload: {} }), entry(1)]);
+    const moments = timelineOf(record, [
+      entry(3, { event_type: 'OpTerminated', actor: 'key:1', payload: {} }),
+      entry(1),
+    ]);
     expect(moments.map(({ title, by, afterMs }) => [title, by, afterMs])).toEqual([
       ['Allowed', 'agent:acme/search/crawler', null],
       ['Terminated', 'key:1', 2_000],
@@ -178,7 +187,13 @@ describe('policy sources', () => {
   const kinds = (line: string): readonly string[] => partsOfYaml(line).map(({ kind, text }) => `${kind} ${text}`);
 
   test('are coloured by their parts', () => {
-    expect(kinds('  - id: no-secrets # why')).toEqual(['mark   - ', 'key id', 'mark :', 'text  no-secrets ', 'comment # why']);
+    expect(kinds('  - id: no-secrets # why')).toEqual([
+      'mark   - ',
+      'key id',
+      'mark :',
+      'text  no-secrets ',
+      'comment # why',
+    ]);
     expect(kinds('actions: ["a#b", \'c\']')).toEqual([
       ...['key actions', 'mark :', 'text  [', 'string "a#b"', 'text , ', "string 'c'", 'text ]'],
     ]);
@@ -191,7 +206,15 @@ describe('policy sources', () => {
   });
 
   test('are written from the rules where the file is not kept', () => {
-    const rule = { id: 'r', effect: 'deny', actions: ['a'], resources: ['*'], when: 'x > 1', reason: null, approval: null };
+    const rule = {
+      id: 'r',
+      effect: 'deny',
+      actions: ['a'],
+      resources: ['*'],
+      when: 'x > 1',
+      reason: null,
+      approval: null,
+    };
     expect(documentText({ name: 'p', scope: 'global' }, [{ ...rule, obligations: [] } as never])).toBe(
       'name: p\nscope: global\n\nrules:\n  - id: r\n    actions: ["a"]\n    when: "x > 1"\n    effect: deny\n',
     );
@@ -200,8 +223,11 @@ describe('policy sources', () => {
 
 describe('finding', () => {
   test('an agent in the tree keeps those above it', () => {
-    const node = (agent_id: string, children: readonly TreeNode[] = []) => ({ agent_id, children }) as unknown as TreeNode;
-    const tree = [{ org_id: 'acme', teams: [{ team_id: 'search', agents: [node('lead', [node('crawler'), node('other')])] }] }];
+    const node = (agent_id: string, children: readonly TreeNode[] = []) =>
+      ({ agent_id, children }) as unknown as TreeNode;
+    const tree = [
+      { org_id: 'acme', teams: [{ team_id: 'search', agents: [node('lead', [node('crawler'), node('other')])] }] },
+    ];
     const [org] = filterTree(tree as unknown as readonly TreeOrg[], '', 'craw');
     expect(org?.teams[0]?.agents).toMatchObject([{ agent_id: 'lead', children: [{ agent_id: 'crawler' }] }]);
     expect(filterTree(tree as unknown as readonly TreeOrg[], 'billing', '')).toEqual([]);

@@ -28,6 +28,17 @@ const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `m
 const MAX_FILES = 1_000;
 const NAME_RULE = `must be 1 to ${MAX_LABEL_BYTES} bytes`;
 
+const policyFiles = z
+  .array(
+    z.strictObject({
+      name: ruled((name) => name !== '' && !isLongerThan(name, MAX_LABEL_BYTES), NAME_RULE),
+      text: z.string().meta({ description: 'YAML, as in a policy file.' }),
+    }),
+  )
+  .max(MAX_FILES, `must be at most ${MAX_FILES} files`);
+
+const textsOf = (files: z.output<typeof policyFiles>) => files.map(({ name, text }) => ({ file: name, text }));
+
 const check = z.strictObject({
   agent: agentIdentity,
   caller: optional(agentIdentity),
@@ -36,19 +47,11 @@ const check = z.strictObject({
   // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
   attributes: optional(z.unknown().meta({ type: 'object', additionalProperties: {} })),
   estimated_cost_usd: optionalOr(moneyUsd, 0),
+  files: optional(policyFiles).meta({ description: 'A draft that decides in place of the set in force.' }),
 });
 
 const publishing = z.strictObject({
-  files: optional(
-    z
-      .array(
-        z.strictObject({
-          name: ruled((name) => name !== '' && !isLongerThan(name, MAX_LABEL_BYTES), NAME_RULE),
-          text: z.string().meta({ description: 'YAML, as in a policy file.' }),
-        }),
-      )
-      .max(MAX_FILES, `must be at most ${MAX_FILES} files`),
-  ),
+  files: optional(policyFiles),
   version: optional(z.string()).meta({ description: 'Of a set that was published before, in place of `files`.' }),
 });
 
@@ -57,9 +60,24 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   if (!page.ok) return page;
   const listed = await link.call('listPolicies', { principal, ...page.value });
   if (!listed.ok) return listed;
-  const { version, loadedAtMs, items } = listed.value;
+  const { version, loadedAtMs, failure, items } = listed.value;
   const documents = items.map(({ name, scope, ruleCount, source }) => ({ name, scope, rule_count: ruleCount, source }));
-  return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, ...cursorView(listed.value) } });
+  const reloadError = failure && {
+    at: rfc3339(failure.atMs),
+    by: failure.by,
+    reason: failure.reason,
+    problems: failure.problems,
+  };
+  return ok({
+    status: 200,
+    body: {
+      version,
+      loaded_at: rfc3339(loadedAtMs),
+      reload_error: reloadError ?? null,
+      documents,
+      ...cursorView(listed.value),
+    },
+  });
 }
 
 async function listRules({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
@@ -81,7 +99,7 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
 }
 
 async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
-  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
+  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd, files } = body;
   const problem = problemOfAction(action);
   if (problem !== undefined) return invalid('action', problem);
   const resourceProblem = problemOfResource(resource, action);
@@ -96,7 +114,8 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
     attributes: measured.value,
     estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0,
   };
-  const explained = await link.call('explainCheck', { principal, subject });
+  const draft = files === undefined ? undefined : textsOf(files);
+  const explained = await link.call('explainCheck', { principal, subject, draft });
   if (!explained.ok) return explained;
   const {
     version,
@@ -140,8 +159,7 @@ async function publish({ principal, body }: Authorized<typeof publishing>, link:
   const { files, version } = body;
   if ((files === undefined) === (version === undefined))
     return invalid('files', 'either `files` or the `version` of a set published before must be given');
-  const set =
-    version === undefined ? { texts: (files ?? []).map(({ name, text }) => ({ file: name, text })) } : { version };
+  const set = version === undefined ? { texts: textsOf(files ?? []) } : { version };
   const published = await link.call('publishPolicies', { principal, set });
   if (!published.ok) return published;
   return ok({ status: 200, headers: unconfirmedHeaders(published), body: published.value });
@@ -176,6 +194,7 @@ export const policyRoutes: readonly Route[] = [
     summary:
       'Explains what policies decide for a check, how each rule evaluates, and what would overrule them; records nothing',
     answers: { 200: policyExplanation },
+    refusals: [409, 503],
     ...withBody(check, explain),
   },
   {

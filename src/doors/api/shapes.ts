@@ -66,6 +66,10 @@ export const budgetPage = pageOf(
 export const policyPage = z.strictObject({
   version: z.string().meta({ description: 'Changes if and only if the content of the documents changes.' }),
   loaded_at: rfc3339,
+  reload_error: z
+    .strictObject({ at: rfc3339, by: z.string(), reason: z.string(), problems: z.array(z.string()) })
+    .nullable()
+    .meta({ description: 'The last reload, where it failed; for credentials of all orgs.' }),
   documents: z.array(z.strictObject({ name: z.string(), scope: z.string(), rule_count: z.int(), source: z.string() })),
   next_cursor: nextCursor,
 });

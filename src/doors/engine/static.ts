@@ -74,7 +74,9 @@ const SHARED_HEADERS: readonly Header[] = [
   ['Vary', 'Accept-Encoding'],
 ];
 
-/** One row for each file of the folder, and one for each page for its index.html. Throws when there is no such folder. */
+/**
+ * One row for each file of the folder, and for its index.html one for each page. Throws when there is no such folder.
+ */
 export function staticRoutes(folder: string): readonly Route[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .sort()

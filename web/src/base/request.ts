@@ -82,8 +82,7 @@ async function answerOf(response: Response, method: string): Promise<any> {
   return parsed;
 }
 
-const cutOff = (method: string): Problem =>
-  new Problem(0, { detail: `The response was cut off. ${whatNow(method)}` });
+const cutOff = (method: string): Problem => new Problem(0, { detail: `The response was cut off. ${whatNow(method)}` });
 
 const notInTime = (method: string): string => `The gateway did not respond in time. ${whatNow(method)}`;
 

@@ -9,6 +9,8 @@ const UNSEEN =
   /(?!\n)[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
 
 const escaped = (unseen: string): string =>
-  Array.from({ length: unseen.length }, (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
+  Array.from({ length: unseen.length }, (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
+    '',
+  );
 
 export const visible = (text: string): string => text.replace(UNSEEN, escaped);

@@ -35,7 +35,11 @@ const wordsOf = (kind: HaltKind, { org_id: org, team_id: team, agent_id: agent }
 };
 
 /** An agent with all it started, as `team/agent` in its org. */
-async function descendantsOf({ org_id: org, agent_id: agent, team_id: team }: HaltTarget): Promise<ReadonlySet<string>> {
+async function descendantsOf({
+  org_id: org,
+  agent_id: agent,
+  team_id: team,
+}: HaltTarget): Promise<ReadonlySet<string>> {
   if (!agent) return new Set();
   const { lineages } = await call(
     'GET',
@@ -98,7 +102,13 @@ function HaltDialog({ target: given, onClose }: DialogProps) {
     >
       {!isGiven && (
         <div class="fields-row">
-          <TextField label="Org" value={target.org_id ?? ''} onValue={name('org_id')} list={model.orgs()} readOnly={boundOrg() !== null} />
+          <TextField
+            label="Org"
+            value={target.org_id ?? ''}
+            onValue={name('org_id')}
+            list={model.orgs()}
+            readOnly={boundOrg() !== null}
+          />
           <TextField label="Team" value={target.team_id ?? ''} onValue={name('team_id')} placeholder="All teams" />
           <TextField label="Agent" value={target.agent_id ?? ''} onValue={name('agent_id')} placeholder="All agents" />
         </div>
@@ -141,9 +151,8 @@ type Meant = { readonly kind: HaltKind; readonly target: HaltTarget };
 
 function Hits({ kind, target }: Meant) {
   opsVersion.value;
-  const { data } = useResource(
-    `${kind} ${scopeOf(kind, target)}`,
-    () => (kind === 'lineage' ? descendantsOf(target) : Promise.resolve(new Set<string>())),
+  const { data } = useResource(`${kind} ${scopeOf(kind, target)}`, () =>
+    kind === 'lineage' ? descendantsOf(target) : Promise.resolve(new Set<string>()),
   );
   const hit = hitBy(model.list({}), kind, target, data ?? new Set());
   return <span class="hint">stops {plural(hit.length, 'operation')}</span>;

@@ -74,8 +74,7 @@ export const wordOf = ({ state, ended }: Pick<Op, 'state' | 'ended'>): OpWord =>
 export const shownWord = (op: Op): OpWord => (op.asked === undefined ? wordOf(op) : LEADS_TO[op.asked]);
 
 /** Whether it may be asked for now. */
-export const mayBe = (op: Op, action: Action): boolean =>
-  op.asked === undefined && ACTIONS[op.state].includes(action);
+export const mayBe = (op: Op, action: Action): boolean => op.asked === undefined && ACTIONS[op.state].includes(action);
 
 export const agentOf = ({ orgId, teamId, agentId }: Pick<Op, 'orgId' | 'teamId' | 'agentId'>) => ({
   org_id: orgId,

@@ -6,7 +6,7 @@ import { signal } from '@preact/signals';
 import type { Account, Scope } from '../base/api-types.ts';
 import { nowMs } from '../base/clock.ts';
 import { Problem, request } from '../base/request.ts';
-import { impliesScope, type Role, ROLES } from './rights.ts';
+import { impliesScope, ROLES, type Role } from './rights.ts';
 
 export type Session = {
   readonly kind: 'key' | 'account';
@@ -166,8 +166,8 @@ function renew(): Promise<void> {
     if (session.peek() !== asked) throw new Problem(401, { detail: 'Your session has ended.' });
     await acceptToken(answer);
   };
-  const started: Promise<void> = 'locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask();
-  renewing ??= started.finally(() => {
+  const start = (): Promise<void> => ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask());
+  renewing ??= start().finally(() => {
     renewing = undefined;
   });
   return renewing;

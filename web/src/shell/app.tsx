@@ -78,6 +78,7 @@ function Inside() {
   usePaletteKey();
   return (
     <div class="frame">
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads there, and takes the keyboard along */}
       <a
         class="skip"
         href="#main"
@@ -170,10 +171,17 @@ function LiveMark() {
 /** On a narrow screen the first four stand below, the others open above them. */
 function Navigation({ shown }: { readonly shown: string }) {
   const [isOpen, setOpen] = useState(false);
+  const { path } = place.value;
+  useEffect(() => setOpen(false), [path]);
   return (
-    <nav aria-label="Pages" class={isOpen ? 'open' : ''} onClick={() => setOpen(false)}>
+    <nav aria-label="Pages" class={isOpen ? 'open' : ''}>
       {PAGES.filter(({ isLinked }) => isLinked?.() ?? true).map(({ title, paths, icon, waiting, isFirst }) => (
-        <a key={title} href={paths[0] ?? '/'} class={isFirst ? 'first' : ''} aria-current={title === shown ? 'page' : undefined}>
+        <a
+          key={title}
+          href={paths[0] ?? '/'}
+          class={isFirst ? 'first' : ''}
+          aria-current={title === shown ? 'page' : undefined}
+        >
           <svg viewBox="0 0 20 20" aria-hidden="true">
             <path d={icon} />
           </svg>
@@ -181,15 +189,7 @@ function Navigation({ shown }: { readonly shown: string }) {
           <Badge waiting={waiting?.() ?? 0} />
         </a>
       ))}
-      <button
-        type="button"
-        class="more-pages"
-        aria-expanded={isOpen}
-        onClick={(event) => {
-          event.stopPropagation();
-          setOpen(!isOpen);
-        }}
-      >
+      <button type="button" class="more-pages" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <svg viewBox="0 0 20 20" aria-hidden="true">
           <path d="M4 6h12M4 10h12M4 14h12" />
         </svg>

@@ -76,7 +76,8 @@ export async function leave(): Promise<void> {
  * which invites name, is only shown.
  */
 function readLink(): Link | undefined {
-  const [, kind, token = '', query] = /^#\/(accept-invite|reset-password|setup)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
+  const [, kind, token = '', query] =
+    /^#\/(accept-invite|reset-password|setup)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
   if (kind === undefined) return undefined;
   history.replaceState(null, '', '/');
   return { kind: kind as Link['kind'], token, email: new URLSearchParams(query).get('email') ?? undefined };

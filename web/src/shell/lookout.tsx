@@ -1,8 +1,8 @@
 /** Tells of what happens by itself: a line where somebody looks, a notification of the browser where nobody does. */
 import { useEffect, useRef } from 'preact/hooks';
 import { agentName, agentPath } from '../base/format.ts';
-import { onEvent } from '../live/live.ts';
 import type { Frame } from '../live/frame.ts';
+import { onEvent } from '../live/live.ts';
 import { pendingApprovals } from '../standing/standing.ts';
 import { notifyOfEvent } from '../ui/notices.tsx';
 import { navigate } from '../ui/router.ts';
@@ -12,17 +12,39 @@ function tell({ event_type: kind, org_id, agent_id, payload }: Frame): void {
   const name = agentName(agent);
   if (kind === 'violation') {
     const link = <a href="/alerts">{name}</a>;
-    notifyOfEvent(<>Violation by {link}: {payload.reason}</>, 'error', `violation ${name} ${payload.reason}`);
+    notifyOfEvent(
+      <>
+        Violation by {link}: {payload.reason}
+      </>,
+      'error',
+      `violation ${name} ${payload.reason}`,
+    );
   } else if (kind === 'budget') {
     const whose = payload.tier === 'global' ? 'The global' : 'The';
-    const owner = payload.tier === 'global' ? '' : <> of <a href={payload.tier === 'agent' ? agentPath(agent) : '/budgets'}>{name}</a></>;
+    const owner =
+      payload.tier === 'global' ? (
+        ''
+      ) : (
+        <>
+          {' '}
+          of <a href={payload.tier === 'agent' ? agentPath(agent) : '/budgets'}>{name}</a>
+        </>
+      );
     notifyOfEvent(
-      <>{whose} {payload.period} budget{owner} is {payload.percent}% used</>,
+      <>
+        {whose} {payload.period} budget{owner} is {payload.percent}% used
+      </>,
       payload.percent >= 100 ? 'error' : 'info',
       `budget ${payload.tier} ${name} ${payload.period} ${payload.percent}`,
     );
   } else if (kind === 'policy' && payload.change === 'reload_failed')
-    notifyOfEvent(<>Policies could not be reloaded: <a href="/policies">see why</a></>, 'error', 'policy');
+    notifyOfEvent(
+      <>
+        Policies could not be reloaded: <a href="/policies">see why</a>
+      </>,
+      'error',
+      'policy',
+    );
 }
 
 /** Whether the browser may show notifications, if it has any. */

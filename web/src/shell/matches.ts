@@ -25,7 +25,11 @@ function distance({ title, detail }: Candidate, words: readonly string[]): numbe
 
 /** Without a word, the first of all. */
 export function bestOf(candidates: readonly Candidate[], text: string): readonly Candidate[] {
-  const words = text.toLowerCase().replaceAll(' / ', '/').split(/\s+/).filter((word) => word !== '');
+  const words = text
+    .toLowerCase()
+    .replaceAll(' / ', '/')
+    .split(/\s+/)
+    .filter((word) => word !== '');
   return candidates
     .map((candidate) => ({ candidate, far: distance(candidate, words) }))
     .filter(({ far }) => far < Infinity)

@@ -63,7 +63,10 @@ export const PAGES: readonly PageRow[] = [
       agent === undefined ? (
         <AgentsPage />
       ) : (
-        <AgentPage key={`${org}/${team}/${agent}`} agent={{ org_id: org === '-' ? '' : (org ?? ''), team_id: team ?? '', agent_id: agent }} />
+        <AgentPage
+          key={`${org}/${team}/${agent}`}
+          agent={{ org_id: org === '-' ? '' : (org ?? ''), team_id: team ?? '', agent_id: agent }}
+        />
       ),
   },
   {
@@ -96,7 +99,13 @@ export const PAGES: readonly PageRow[] = [
     render: () => <ClusterPage />,
     isLinked: () => isCluster.value,
   },
-  { title: 'Changes', paths: ['/changes'], icon: 'M4 10a6 6 0 1 1 2 4.5M4 10l-1.5-2M4 10l2.3-1.3M10 7v3.5l2 1.5', render: () => <ChangesPage />, isLinked: () => false },
+  {
+    title: 'Changes',
+    paths: ['/changes'],
+    icon: 'M4 10a6 6 0 1 1 2 4.5M4 10l-1.5-2M4 10l2.3-1.3M10 7v3.5l2 1.5',
+    render: () => <ChangesPage />,
+    isLinked: () => false,
+  },
 ];
 
 export function pageAt(path: string): { readonly page: PageRow; readonly params: Params } | undefined {

@@ -80,7 +80,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
   const [chosen, choose] = useState(0);
   const list = useId();
-  const box = useRef<HTMLUListElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const { data: rest = [] } = useResource('palette', readRest);
   const near = useMemo(() => [...pages(), ...approvals(), ...ops()], []);
   const found = [...bestOf([...near, ...rest], text), ...searches(text)];
@@ -123,12 +123,14 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
         onKeyDown={press}
       />
       {/* The keyboard is in the field above, which names the option that is chosen. */}
-      <ul id={list} role="listbox" aria-label="Found" ref={box}>
+      <div class="found" id={list} role="listbox" aria-label="Found" tabIndex={-1} ref={box}>
         {found.map((candidate, at) => (
-          <li
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard is in the field above
+          <div
             key={candidate.id}
             id={`${list}-${at}`}
             role="option"
+            tabIndex={-1}
             aria-selected={at === chosen}
             onClick={() => go(candidate)}
             onPointerMove={() => choose(at)}
@@ -138,9 +140,9 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
               <Parts text={candidate.title} />
             </span>
             {candidate.kind === 'Operation' && <span class="hint clip">{candidate.detail}</span>}
-          </li>
+          </div>
         ))}
-      </ul>
+      </div>
       {found.length === 0 && <p class="empty">Nothing is found.</p>}
     </Dialog>
   );

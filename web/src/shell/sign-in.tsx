@@ -73,7 +73,11 @@ export function SignInDoor(props: DoorProps) {
         />
       )}
       {form === 'forgotten' && (
-        <ForgottenForm {...shared} onSent={() => show(['password', MAIL_SENT])} links={link('Back to sign-in', 'password')} />
+        <ForgottenForm
+          {...shared}
+          onSent={() => show(['password', MAIL_SENT])}
+          links={link('Back to sign-in', 'password')}
+        />
       )}
     </Door>
   );
@@ -137,14 +141,45 @@ function KeyForm({ message, links, onSignedIn }: FormProps) {
 }
 
 /** A textbox whose letters are not shown: the browser must not offer to keep it as a password. */
-const KeyInput = ({ reference, attributes }: { readonly reference: { current: HTMLInputElement | null }; readonly attributes: object }) => (
-  <input ref={reference} class="veiled" type="text" required autocomplete="off" autocapitalize="none" spellcheck={false} {...attributes} />
+const KeyInput = ({
+  reference,
+  attributes,
+}: {
+  readonly reference: { current: HTMLInputElement | null };
+  readonly attributes: object;
+}) => (
+  <input
+    ref={reference}
+    class="veiled"
+    type="text"
+    required
+    autocomplete="off"
+    autocapitalize="none"
+    spellcheck={false}
+    {...attributes}
+  />
 );
 
-export const EmailField = ({ value, onValue, isFixed = false }: { readonly value: string; readonly onValue: (email: string) => void; readonly isFixed?: boolean }) => (
+export const EmailField = ({
+  value,
+  onValue,
+  isFixed = false,
+}: {
+  readonly value: string;
+  readonly onValue: (email: string) => void;
+  readonly isFixed?: boolean;
+}) => (
   <Field label="E-mail">
     {(id) => (
-      <input type="email" required autocomplete="username" value={value} readOnly={isFixed} onInput={(event) => onValue(event.currentTarget.value)} {...id} />
+      <input
+        type="email"
+        required
+        autocomplete="username"
+        value={value}
+        readOnly={isFixed}
+        onInput={(event) => onValue(event.currentTarget.value)}
+        {...id}
+      />
     )}
   </Field>
 );
@@ -159,7 +194,13 @@ type PasswordProps = {
 export const PasswordField = ({ label, reference, isNew = false, hint }: PasswordProps) => (
   <Field label={label} hint={hint}>
     {(id) => (
-      <input ref={reference} type="password" required autocomplete={isNew ? 'new-password' : 'current-password'} {...id} />
+      <input
+        ref={reference}
+        type="password"
+        required
+        autocomplete={isNew ? 'new-password' : 'current-password'}
+        {...id}
+      />
     )}
   </Field>
 );

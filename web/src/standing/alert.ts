@@ -36,7 +36,12 @@ export type LimitRow = {
   readonly resets_at: string | null;
 };
 
-export type ReloadError = { readonly at: string; readonly reason: string; readonly problems?: readonly string[]; readonly by?: string };
+export type ReloadError = {
+  readonly at: string;
+  readonly reason: string;
+  readonly problems?: readonly string[];
+  readonly by?: string;
+};
 
 export type Sources = {
   readonly violations: readonly AuditEntry[];
@@ -106,7 +111,12 @@ const haltAlert = (entry: AuditEntry): Alert => ({
 export const NEAR = 0.8;
 
 /** Whose budget it is, in a few words. */
-export const budgetOwner = ({ tier, org_id, team_id, agent_id }: Pick<Budget, 'tier' | 'org_id' | 'team_id' | 'agent_id'>): string =>
+export const budgetOwner = ({
+  tier,
+  org_id,
+  team_id,
+  agent_id,
+}: Pick<Budget, 'tier' | 'org_id' | 'team_id' | 'agent_id'>): string =>
   tier === 'global' ? 'all orgs' : [org_id || '–', team_id, agent_id].filter((part) => part).join(' / ');
 
 function budgetAlerts(budget: Budget): Alert[] {
@@ -179,7 +189,14 @@ function readinessAlerts({ audit, audit_witness: witness, store, database }: Rea
       ? [alert('witness', 'A witness of the audit log does not answer', 'Checks are recorded as ever.', 'warning')]
       : []),
     ...(store === 'unwritable'
-      ? [alert('store', 'The data directory cannot be written', 'Keys, registrations and spend are kept in memory.', 'critical')]
+      ? [
+          alert(
+            'store',
+            'The data directory cannot be written',
+            'Keys, registrations and spend are kept in memory.',
+            'critical',
+          ),
+        ]
       : []),
     ...(database === 'unreachable'
       ? [alert('database', 'The database cannot be reached', 'Checks do not need it; accounts do.', 'warning')]

@@ -27,7 +27,6 @@ type ChartProps = {
   readonly empty?: string | undefined;
 };
 
-
 export function Chart(props: ChartProps) {
   const { title, atMs, lines, format, figure, isStacked = false, height = 150, empty } = props;
   return (
@@ -101,7 +100,10 @@ function Plot({ atMs, lines, format, isStacked, height }: PlotProps) {
     <div class="plot" aria-hidden="true">
       <div ref={box} style={{ height: `${height}px` }} />
       {at !== null && (
-        <div class={`tip ${at > atMs.length / 2 ? 'left' : ''}`} style={{ left: `${((at + 0.5) / atMs.length) * 100}%` }}>
+        <div
+          class={`tip ${at > atMs.length / 2 ? 'left' : ''}`}
+          style={{ left: `${((at + 0.5) / atMs.length) * 100}%` }}
+        >
           <strong>{clockTime(atMs[at] ?? 0)}</strong>
           {lines.map(({ label, colour, values }) => (
             <span key={label}>
@@ -150,9 +152,17 @@ function optionsOf(
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false }, points: { size: 6 } },
     scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.15 : 1] } },
-    hooks: { setCursor: [({ cursor }) => onPoint(cursor.left == null || cursor.left < 0 ? null : (cursor.idx ?? null))] },
+    hooks: {
+      setCursor: [({ cursor }) => onPoint(cursor.left == null || cursor.left < 0 ? null : (cursor.idx ?? null))],
+    },
     axes: [
-      { ...axis, grid: { show: false }, size: 24, values: (_plot, splits) => splits.map((secs) => clockTime(secs * 1_000)), space: 84 },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 24,
+        values: (_plot, splits) => splits.map((secs) => clockTime(secs * 1_000)),
+        space: 84,
+      },
       { ...axis, size: 52, space: 32, values: (_plot, splits) => splits.map((value) => format(value)) },
     ],
     series: [

@@ -6,7 +6,11 @@ import { messageOf } from '../base/request.ts';
 import { Field } from './fields.tsx';
 import { notify } from './notices.tsx';
 
-type Open = { readonly id: number; readonly content: (close: () => void) => ComponentChildren; readonly isKept: boolean };
+type Open = {
+  readonly id: number;
+  readonly content: (close: () => void) => ComponentChildren;
+  readonly isKept: boolean;
+};
 
 const open = signal<readonly Open[]>([]);
 let lastId = 0;
@@ -196,7 +200,8 @@ export function SubmitForm({ submit, onSubmit, children, extra, isDanger = false
     try {
       await onSubmit();
     } catch (problem) {
-      if (isGone.current) notify(messageOf(problem), 'error'); // closed meanwhile, which has taken back nothing
+      if (isGone.current)
+        notify(messageOf(problem), 'error'); // closed meanwhile, which has taken back nothing
       else setError(messageOf(problem));
     } finally {
       setBusy(false);
@@ -241,6 +246,7 @@ function SecretDialog({ title, text, secret, onClose }: SecretProps) {
   return (
     <Dialog title={title} onClose={onClose} isFirm>
       <p>{text}</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is to be read and copied by the keyboard */}
       <output class="secret mono" tabIndex={0} ref={value}>
         {secret}
       </output>

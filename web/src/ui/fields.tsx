@@ -121,7 +121,12 @@ export function localTime(rfc3339: string): string {
   return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-type TimeProps = { readonly label: string; readonly value: string; readonly onValue: (value: string) => void; readonly hint?: string };
+type TimeProps = {
+  readonly label: string;
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+  readonly hint?: string;
+};
 
 /** A local time, which stands in the address as the moment it is. Without an end its year takes six digits. */
 export const TimeField = ({ label, value, onValue, hint }: TimeProps) => (

@@ -54,10 +54,22 @@ export const AgentLink = ({ agent }: { readonly agent: Named }) => (
 /** A name as the audit log has it: an agent leads to its page. */
 export function Actor({ name }: { readonly name: string }) {
   const [, org = '', team, agent] = /^agent:([^/]*)\/([^/]+)\/([^/]+)$/.exec(name) ?? [];
-  return agent === undefined ? <bdi>{name}</bdi> : <AgentLink agent={{ org_id: org, team_id: team, agent_id: agent }} />;
+  return agent === undefined ? (
+    <bdi>{name}</bdi>
+  ) : (
+    <AgentLink agent={{ org_id: org, team_id: team, agent_id: agent }} />
+  );
 }
 
-export const State = ({ word, title, isAsked }: { readonly word: string; readonly title?: string; readonly isAsked?: boolean }) => (
+export const State = ({
+  word,
+  title,
+  isAsked,
+}: {
+  readonly word: string;
+  readonly title?: string;
+  readonly isAsked?: boolean;
+}) => (
   <span class={`state ${word}${isAsked ? ' asked' : ''}`} title={title}>
     {word}
   </span>
@@ -83,7 +95,11 @@ export const Id = ({ id }: { readonly id: string }) => (
 export const Tag = ({ children }: { readonly children: ComponentChildren }) => <span class="tag">{children}</span>;
 
 /** Facts about one thing: a name and what it is, line by line. */
-export const Facts = ({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren] | null | false)[] }) => (
+export const Facts = ({
+  rows,
+}: {
+  readonly rows: readonly (readonly [string, ComponentChildren] | null | false)[];
+}) => (
   <dl class="facts">
     {rows.map((row) =>
       row ? (

@@ -3,7 +3,9 @@ import { useSignalEffect } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { backoffMs } from '../base/backoff.ts';
 import { mayPass, messageOf, Problem } from '../base/request.ts';
-import { connections } from '../live/live.ts';
+import { connections, onEvent } from '../live/live.ts';
+
+const AFTER_EVENT_MS = 300;
 
 export type Resource<T> = {
   readonly data: T | undefined;
@@ -33,7 +35,12 @@ export function useResource<T>(key: string, load: () => Promise<T>, options: Opt
   const { everyMs, isOff = false, settleMs = 0 } = options;
   const [state, setState] = useState<State<T>>({ key, data: undefined, error: '', status: 0 });
   const [isReading, setReading] = useState(!isOff);
-  const latest = useRef({ generation: 0, load, attempts: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined });
+  const latest = useRef({
+    generation: 0,
+    load,
+    attempts: 0,
+    timer: undefined as ReturnType<typeof setTimeout> | undefined,
+  });
   latest.current.load = load;
 
   const read = useCallback(async (): Promise<void> => {
@@ -93,6 +100,26 @@ export function useReconnect(listener: () => void): void {
     seen.current = now;
     if (!isFirst) latest.current();
   });
+}
+
+/** Calls the listener soon after events of this kind, once for however many come together. */
+export function useEvents(kind: string, listener: () => void): void {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = onEvent(({ event_type }) => {
+      if (event_type !== kind) return;
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        latest.current();
+      }, AFTER_EVENT_MS);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [kind]);
 }
 
 export type Page<T> = { readonly rows: readonly T[]; readonly next: string | null; readonly whole: any };

@@ -87,9 +87,15 @@ function stepOf(group: readonly Minute[], atMs: number): Step {
 export const perSecond = ({ allow, deny, pending }: Step, stepMs: number): number =>
   (allow + deny + pending) / (stepMs / 1_000);
 
-export type Sums = { readonly allow: number; readonly deny: number; readonly pending: number; readonly spendUsd: number };
+export type Sums = {
+  readonly allow: number;
+  readonly deny: number;
+  readonly pending: number;
+  readonly spendUsd: number;
+};
 
 export function sumsOf(steps: readonly Step[]): Sums {
-  const sum = (of: 'allow' | 'deny' | 'pending' | 'spendUsd'): number => steps.reduce((total, step) => total + step[of], 0);
+  const sum = (of: 'allow' | 'deny' | 'pending' | 'spendUsd'): number =>
+    steps.reduce((total, step) => total + step[of], 0);
   return { allow: sum('allow'), deny: sum('deny'), pending: sum('pending'), spendUsd: sum('spendUsd') };
 }

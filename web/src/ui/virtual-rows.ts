@@ -3,8 +3,8 @@ import {
   elementScroll,
   observeElementOffset,
   observeElementRect,
-  Virtualizer,
   type VirtualItem,
+  Virtualizer,
 } from '@tanstack/virtual-core';
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useReducer, useState } from 'preact/hooks';

@@ -10,8 +10,8 @@ import { useResource } from '../../ui/resource.ts';
 import { navigate } from '../../ui/router.ts';
 import { Gauge } from '../budgets/gauge.tsx';
 import { OpTable } from '../operations/op-table.tsx';
-import { AgentSpend } from './spend.tsx';
 import { askRemoval, askRotation, findAgent } from './registration.tsx';
+import { AgentSpend } from './spend.tsx';
 
 const RENEW_MS = 10_000;
 
@@ -34,13 +34,20 @@ export function AgentPage({ agent }: { readonly agent: AgentName }) {
             <button type="button" onClick={() => askRotation(agent)}>
               New token
             </button>
-            <button type="button" class="danger" onClick={() => askRemoval(agent, known.data?.active_ops ?? 0, () => navigate('/agents'))}>
+            <button
+              type="button"
+              class="danger"
+              onClick={() => askRemoval(agent, known.data?.active_ops ?? 0, () => navigate('/agents'))}
+            >
               Remove
             </button>
           </>
         )}
       </PageHead>
-      <OpTable filter={{ org_id: agent.org_id ?? '', team_id: agent.team_id, agent_id: agent.agent_id }} label="Operations of this agent" />
+      <OpTable
+        filter={{ org_id: agent.org_id ?? '', team_id: agent.team_id, agent_id: agent.agent_id }}
+        label="Operations of this agent"
+      />
       <div class="panels">
         <AgentSpend agent={agent} />
         <BudgetPanel agent={agent} />
@@ -60,7 +67,10 @@ async function readBudget(agent: AgentName): Promise<Budget | undefined> {
     );
     const own = page.budgets.find(
       ({ tier, org_id, team_id, agent_id }) =>
-        tier === 'agent' && (org_id ?? '') === (agent.org_id ?? '') && team_id === agent.team_id && agent_id === agent.agent_id,
+        tier === 'agent' &&
+        (org_id ?? '') === (agent.org_id ?? '') &&
+        team_id === agent.team_id &&
+        agent_id === agent.agent_id,
     );
     if (own !== undefined) return own;
     cursor = page.next_cursor;
@@ -142,18 +152,28 @@ function Family({ agent, known }: { readonly agent: AgentName; readonly known: A
           ['Last seen', known === undefined ? '–' : <Ago key="seen" at={known.last_seen_at} />],
           [
             'Started by',
-            ancestors.length === 0 ? 'nobody: it is the first' : ancestors.map((each) => <p key={agentName(each)}><AgentLink agent={each} /></p>),
+            ancestors.length === 0
+              ? 'nobody: it is the first'
+              : ancestors.map((each) => (
+                  <p key={agentName(each)}>
+                    <AgentLink agent={each} />
+                  </p>
+                )),
           ],
           [
             'Started',
-            descendants.length === 0 ? 'none' : (
+            descendants.length === 0 ? (
+              'none'
+            ) : (
               <>
                 {descendants.slice(0, MAX_CHILDREN).map((each) => (
                   <p key={agentName(each)} style={{ paddingLeft: `${(each.depth - 1) * 14}px` }}>
                     <AgentLink agent={each} />
                   </p>
                 ))}
-                {descendants.length > MAX_CHILDREN && <p class="hint">and {count(descendants.length - MAX_CHILDREN)} more</p>}
+                {descendants.length > MAX_CHILDREN && (
+                  <p class="hint">and {count(descendants.length - MAX_CHILDREN)} more</p>
+                )}
               </>
             ),
           ],

@@ -4,11 +4,11 @@ import type { AgentName, TreeNode, TreeOrg } from '../../base/api-types.ts';
 import { agentName, agentPath, count, plural } from '../../base/format.ts';
 import { askHalt } from '../../control/halt-dialog.tsx';
 import { boundOrg, can } from '../../session/session.ts';
+import { ListNote } from '../../ui/data-table.tsx';
 import { TextField } from '../../ui/fields.tsx';
 import { Ago, OrgMark, PageHead } from '../../ui/names.tsx';
-import { ListNote } from '../../ui/data-table.tsx';
 import { pageReader } from '../../ui/read.ts';
-import { usePages } from '../../ui/resource.ts';
+import { useEvents, usePages } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
 import { askRegistration } from './registration.tsx';
 import { filterTree } from './tree.ts';
@@ -25,6 +25,7 @@ export function AgentsPage() {
     everyMs: RENEW_MS,
     settleMs: 200,
   });
+  useEvents('agent', () => void pages.reload());
   const orgs = filterTree(merged(pages.rows), query.get('team_id') ?? '', query.get('agent_id') ?? '');
   return (
     <div class="page">
@@ -37,7 +38,13 @@ export function AgentsPage() {
       </PageHead>
       <search class="filters">
         {boundOrg() === null && (
-          <TextField label="Org" type="search" placeholder="All orgs" value={query.get('org_id') ?? ''} onValue={(value) => setQuery({ org_id: value })} />
+          <TextField
+            label="Org"
+            type="search"
+            placeholder="All orgs"
+            value={query.get('org_id') ?? ''}
+            onValue={(value) => setQuery({ org_id: value })}
+          />
         )}
         {FILTERS.map((name) => (
           <TextField
@@ -75,7 +82,10 @@ function merged(orgs: readonly TreeOrg[]): readonly TreeOrg[] {
       const teams = new Map(known.teams.map((team) => [team.team_id, team]));
       for (const team of org.teams) {
         const before = teams.get(team.team_id);
-        teams.set(team.team_id, before === undefined ? team : { ...before, agents: [...before.agents, ...team.agents] });
+        teams.set(
+          team.team_id,
+          before === undefined ? team : { ...before, agents: [...before.agents, ...team.agents] },
+        );
       }
       byId.set(org.org_id, { ...known, teams: [...teams.values()] });
     }
@@ -92,7 +102,12 @@ function Org({ org: { org_id: org, teams } }: { readonly org: TreeOrg }) {
           <bdi>{org || 'Without an org'}</bdi>
         </h2>
         {can('admin') && org !== '' && (
-          <button type="button" class="ghost danger" aria-label={`Halt org ${org}`} onClick={() => askHalt({ org_id: org })}>
+          <button
+            type="button"
+            class="ghost danger"
+            aria-label={`Halt org ${org}`}
+            onClick={() => askHalt({ org_id: org })}
+          >
             Halt
           </button>
         )}
@@ -147,7 +162,8 @@ const Nodes = ({ nodes }: { readonly nodes: readonly TreeNode[] }) => (
           <bdi>{node.agent_id}</bdi>
         </a>
         <span class="hint">
-          {node.active_ops > 0 && <b class="in-flight">{count(node.active_ops)} in flight</b>} seen <Ago at={node.last_seen_at} />
+          {node.active_ops > 0 && <b class="in-flight">{count(node.active_ops)} in flight</b>} seen{' '}
+          <Ago at={node.last_seen_at} />
         </span>
         {node.children.length > 0 && <Nodes nodes={node.children} />}
         {node.truncated && <a href={agentPath(node)}>More of what it started…</a>}

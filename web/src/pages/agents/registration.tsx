@@ -4,7 +4,7 @@ import type { Agent, AgentName } from '../../base/api-types.ts';
 import { agentName, plural } from '../../base/format.ts';
 import { Problem, queryOf } from '../../base/request.ts';
 import { boundOrg, call } from '../../session/session.ts';
-import { ask, Dialog, openDialog, showSecret, SubmitForm } from '../../ui/dialog.tsx';
+import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
 import { TextField } from '../../ui/fields.tsx';
 import { Parts } from '../../ui/names.tsx';
 import { notify } from '../../ui/notices.tsx';
@@ -29,7 +29,8 @@ export async function issueToken({ org_id, team_id, agent_id }: AgentName): Prom
   showSecret(
     'Agent token',
     <>
-      <Parts text={agentName(answer.agent)} /> sends this token with every call. Copy it now: it will not be shown again.
+      <Parts text={agentName(answer.agent)} /> sends this token with every call. Copy it now: it will not be shown
+      again.
     </>,
     answer.credential_token,
   );
@@ -65,7 +66,14 @@ function RegistrationDialog({ onClose, onDone }: DialogProps) {
           </button>
         }
       >
-        <TextField label="Org" value={names.org_id} onValue={set('org_id')} hint="Optional. Other orgs cannot see this agent." readOnly={boundOrg() !== null} maxLength={256} />
+        <TextField
+          label="Org"
+          value={names.org_id}
+          onValue={set('org_id')}
+          hint="Optional. Other orgs cannot see this agent."
+          readOnly={boundOrg() !== null}
+          maxLength={256}
+        />
         <TextField label="Team" value={names.team_id} onValue={set('team_id')} required maxLength={256} />
         <TextField label="Agent" value={names.agent_id} onValue={set('agent_id')} required maxLength={256} />
       </SubmitForm>

@@ -28,7 +28,8 @@ async function readSpend(agent: AgentName): Promise<Steps> {
     );
     for (const { timestamp, payload } of page.entries) {
       const at = Math.floor((Date.parse(timestamp) - firstMs) / HOUR_MS);
-      if (typeof payload.estimated_cost_usd === 'number' && usd[at] !== undefined) usd[at] += payload.estimated_cost_usd;
+      if (typeof payload.estimated_cost_usd === 'number' && usd[at] !== undefined)
+        usd[at] += payload.estimated_cost_usd;
     }
     read += page.entries.length;
     cursor = page.next_cursor;
@@ -44,7 +45,13 @@ export function AgentSpend({ agent }: { readonly agent: AgentName }) {
       title="Estimated spend"
       atMs={data?.atMs ?? []}
       format={money}
-      figure={data === undefined ? 'Loading…' : data.isCut ? `more than ${money(sum)} since ${clockTime(data.atMs[0] ?? 0)}` : `${money(sum)} in 24 hours`}
+      figure={
+        data === undefined
+          ? 'Loading…'
+          : data.isCut
+            ? `more than ${money(sum)} since ${clockTime(data.atMs[0] ?? 0)}`
+            : `${money(sum)} in 24 hours`
+      }
       lines={[{ label: 'spend', colour: '--chart-3', kind: 'bars', values: data?.usd ?? [] }]}
       empty={data !== undefined && sum === 0 ? 'No spend estimated in 24 hours' : undefined}
     />

@@ -1,6 +1,6 @@
 /** What somebody must have seen: it stays until it is opened or marked. */
 import { plural } from '../../base/format.ts';
-import { seen, markSeen } from '../../standing/seen.ts';
+import { markSeen, seen } from '../../standing/seen.ts';
 import { alerts, isStandingRead, openAlerts } from '../../standing/standing.ts';
 import { Empty, PageHead, Panel } from '../../ui/names.tsx';
 import { AlertRow } from './alert-row.tsx';

@@ -37,7 +37,10 @@ export function ApprovalsPage({ id }: { readonly id: string | undefined }) {
   const { pages, rows, isRead } = useList(state, boundOrg() === null ? orgId : '');
   const isWide = useMedia('(min-width: 1000px)');
   const shownId = id ?? (isWide ? rows[0]?.id : undefined);
-  const shown = useRef<{ approval: Approval | undefined; reload: () => void }>({ approval: undefined, reload: () => undefined });
+  const shown = useRef<{ approval: Approval | undefined; reload: () => void }>({
+    approval: undefined,
+    reload: () => undefined,
+  });
   const onShown = useCallback((approval: Approval | undefined, reload: () => void) => {
     shown.current = { approval, reload };
   }, []);
@@ -45,24 +48,49 @@ export function ApprovalsPage({ id }: { readonly id: string | undefined }) {
   const search = query.toString() === '' ? '' : `?${query}`;
   return (
     <div class={`page wide ${shownId === undefined ? '' : 'has-detail'}`}>
-      <PageHead title="Approvals" note={<span class="keys-hint"><kbd>J</kbd> <kbd>K</kbd> move · <kbd>A</kbd> yes · <kbd>D</kbd> no</span>}>
+      <PageHead
+        title="Approvals"
+        note={
+          <span class="keys-hint">
+            <kbd>J</kbd> <kbd>K</kbd> move · <kbd>A</kbd> yes · <kbd>D</kbd> no
+          </span>
+        }
+      >
         <Permission />
         {boundOrg() === null && (
-          <TextField label="Org" type="search" placeholder="All orgs" value={orgId} onValue={(value) => setQuery({ org_id: value.trim() })} />
+          <TextField
+            label="Org"
+            type="search"
+            placeholder="All orgs"
+            value={orgId}
+            onValue={(value) => setQuery({ org_id: value.trim() })}
+          />
         )}
-        <SelectField label="State" value={state} onValue={(value) => setQuery({ state: value === 'pending' ? '' : value })} options={STATES.map((each) => [each, each] as const)} />
+        <SelectField
+          label="State"
+          value={state}
+          onValue={(value) => setQuery({ state: value === 'pending' ? '' : value })}
+          options={STATES.map((each) => [each, each] as const)}
+        />
       </PageHead>
       <div class="inbox">
         <section class="panel inbox-list" aria-label="Requests">
           {rows.length === 0 && (
             <Empty>
-              {!isRead ? pages.error || 'Loading…' : state === 'pending' ? 'Nothing waits for an approval.' : `No ${state} requests.`}
+              {!isRead
+                ? pages.error || 'Loading…'
+                : state === 'pending'
+                  ? 'Nothing waits for an approval.'
+                  : `No ${state} requests.`}
             </Empty>
           )}
           <ul>
             {rows.map((approval) => (
               <li key={approval.id}>
-                <a href={`/approvals/${encodeURIComponent(approval.id)}${search}`} aria-current={approval.id === shownId}>
+                <a
+                  href={`/approvals/${encodeURIComponent(approval.id)}${search}`}
+                  aria-current={approval.id === shownId}
+                >
                   <span class="inbox-line">
                     <span class="action clip">{approval.action}</span>
                     <TimeLeft approval={approval} />

@@ -17,7 +17,9 @@ import { TimeLeft } from './time-left.tsx';
 /** Those that were approved of late, whether they have been used or not. */
 async function readApproved(orgId: string): Promise<readonly Approval[]> {
   const pages = await Promise.all(
-    ['used', 'approved'].map((state) => call('GET', `/api/v1/approvals${queryOf({ state, org_id: orgId, per_page: 500 })}`)),
+    ['used', 'approved'].map((state) =>
+      call('GET', `/api/v1/approvals${queryOf({ state, org_id: orgId, per_page: 500 })}`),
+    ),
   );
   return pages.flatMap(({ approvals }) => approvals);
 }
@@ -44,7 +46,9 @@ export function ApprovalDetail({ id, onShown }: DetailProps) {
 }
 
 function Shown({ approval, reload }: { readonly approval: Approval; readonly reload: () => void }) {
-  const { data: approved } = useResource(`approved ${approval.agent.org_id}`, () => readApproved(approval.agent.org_id));
+  const { data: approved } = useResource(`approved ${approval.agent.org_id}`, () =>
+    readApproved(approval.agent.org_id),
+  );
   const before = approved && lastApproved(approval, approved);
   const isOpen = approval.state === 'pending';
   return (
@@ -62,10 +66,10 @@ function Shown({ approval, reload }: { readonly approval: Approval; readonly rel
         {isOpen && (
           <div class="decide">
             <button type="button" class="solid good" onClick={() => askDecision(approval, 'approve', reload)}>
-              Approve <kbd aria-hidden="true">A</kbd>
+              Approve <Key letter="A" />
             </button>
             <button type="button" class="danger" onClick={() => askDecision(approval, 'deny', reload)}>
-              Deny <kbd aria-hidden="true">D</kbd>
+              Deny <Key letter="D" />
             </button>
           </div>
         )}
@@ -77,7 +81,17 @@ function Shown({ approval, reload }: { readonly approval: Approval; readonly rel
   );
 }
 
-type ArgumentsProps = { readonly rows: readonly Argument[]; readonly before: Approval | undefined; readonly isRead: boolean };
+/** No part of the button's name. */
+const Key = ({ letter }: { readonly letter: string }) => (
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it cannot have the focus
+  <kbd aria-hidden="true">{letter}</kbd>
+);
+
+type ArgumentsProps = {
+  readonly rows: readonly Argument[];
+  readonly before: Approval | undefined;
+  readonly isRead: boolean;
+};
 
 function Arguments({ rows, before, isRead }: ArgumentsProps) {
   const differing = rows.filter(({ kind }) => kind !== 'same').length;
@@ -90,9 +104,9 @@ function Arguments({ rows, before, isRead }: ArgumentsProps) {
             'Nothing like it was approved before.'
           ) : (
             <>
-              {differing === 0 ? 'The same as' : `${differing === 1 ? '1 difference' : `${differing} differences`} to`} what was{' '}
-              <a href={`/approvals/${encodeURIComponent(before.id)}`}>approved last</a>, <Ago at={before.changed_at} />, for{' '}
-              {agentName(before.agent)}.
+              {differing === 0 ? 'The same as' : `${differing === 1 ? '1 difference' : `${differing} differences`} to`}{' '}
+              what was <a href={`/approvals/${encodeURIComponent(before.id)}`}>approved last</a>,{' '}
+              <Ago at={before.changed_at} />, for {agentName(before.agent)}.
             </>
           )}
         </p>
@@ -134,7 +148,9 @@ const Decisions = ({ approval: { decisions, min } }: { readonly approval: Approv
       <ul class="plain-list">
         {decisions.map(({ decision, by, reason, at }) => (
           <li key={`${by} ${at}`}>
-            <span class={`state ${decision === 'approve' ? 'approved' : 'denied'}`}>{decision === 'approve' ? 'approved' : 'denied'}</span>{' '}
+            <span class={`state ${decision === 'approve' ? 'approved' : 'denied'}`}>
+              {decision === 'approve' ? 'approved' : 'denied'}
+            </span>{' '}
             by <Actor name={by} />, {shortTime(at)}: <bdi>{reason}</bdi>
           </li>
         ))}
@@ -145,7 +161,13 @@ const Decisions = ({ approval: { decisions, min } }: { readonly approval: Approv
 const ApprovalFacts = ({ approval }: { readonly approval: Approval }) => (
   <Facts
     rows={[
-      ['Rule', <a key="rule" href={policyPath(approval.policy, approval.rule_id)}>{`${approval.policy} · ${approval.rule_id}`}</a>],
+      [
+        'Rule',
+        <a
+          key="rule"
+          href={policyPath(approval.policy, approval.rule_id)}
+        >{`${approval.policy} · ${approval.rule_id}`}</a>,
+      ],
       approval.op_id !== null && [
         'Operation',
         <a key="op" href={opPath({ opId: approval.op_id, orgId: approval.agent.org_id, home: undefined })}>
@@ -153,9 +175,15 @@ const ApprovalFacts = ({ approval }: { readonly approval: Approval }) => (
         </a>,
       ],
       ['Estimate', money(approval.estimated_cost_usd)],
-      ['Approvers', approval.approvers.length === 0 ? 'any credential with admin scope' : approval.approvers.join(', ')],
+      [
+        'Approvers',
+        approval.approvers.length === 0 ? 'any credential with admin scope' : approval.approvers.join(', '),
+      ],
       approval.min > 1 && ['Needed', `${approval.min} different approvers`],
-      ['Good for', approval.valid_secs === null ? 'one use' : `${Math.round(approval.valid_secs / 60)} minutes after the approval`],
+      [
+        'Good for',
+        approval.valid_secs === null ? 'one use' : `${Math.round(approval.valid_secs / 60)} minutes after the approval`,
+      ],
       ['Asked', dateTime(approval.requested_at)],
       ['Expires', dateTime(approval.expires_at)],
       approval.cancel_reason !== null && ['Cancelled', approval.cancel_reason],

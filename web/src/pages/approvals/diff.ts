@@ -41,11 +41,14 @@ export function diffOf(request: Approval, before: Approval | undefined): readonl
 /** The one that was approved last for the same thing: of the same agent if there is one, else by the same rule. */
 export function lastApproved(request: Approval, approved: readonly Approval[]): Approval | undefined {
   const isSame = (other: Approval): boolean =>
-    other.id !== request.id && other.action === request.action && other.rule_id === request.rule_id && other.policy === request.policy;
+    other.id !== request.id &&
+    other.action === request.action &&
+    other.rule_id === request.rule_id &&
+    other.policy === request.policy;
   const isOfAgent = ({ agent }: Approval): boolean =>
-    agent.agent_id === request.agent.agent_id && agent.team_id === request.agent.team_id && agent.org_id === request.agent.org_id;
-  const found = approved
-    .filter(isSame)
-    .sort((one, other) => Date.parse(other.changed_at) - Date.parse(one.changed_at));
+    agent.agent_id === request.agent.agent_id &&
+    agent.team_id === request.agent.team_id &&
+    agent.org_id === request.agent.org_id;
+  const found = approved.filter(isSame).sort((one, other) => Date.parse(other.changed_at) - Date.parse(one.changed_at));
   return found.find(isOfAgent) ?? found[0];
 }

@@ -6,7 +6,11 @@ import { seconds } from '../../live/live.ts';
 const SOON_MS = 120_000;
 
 /** How long it can still be decided; a halt stops its clock. */
-export function TimeLeft({ approval: { state, expires_at: expires, frozen_at: frozen } }: { readonly approval: Approval }) {
+export function TimeLeft({
+  approval: { state, expires_at: expires, frozen_at: frozen },
+}: {
+  readonly approval: Approval;
+}) {
   seconds.value;
   if (state !== 'pending') return <span class={`state ${state}`}>{state}</span>;
   if (frozen !== null) return <span class="state paused">frozen by a halt</span>;

@@ -1,8 +1,8 @@
 /** The audit log, newest first, and as it grows. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { AuditEntry } from '../../base/api-types.ts';
 import { AUDIT_EVENTS } from '../../../../src/core/audit/audit.ts';
 import { DECISION_CAUSES } from '../../../../src/core/decision-cause.ts';
+import type { AuditEntry } from '../../base/api-types.ts';
 import { count, ZONE } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';
 import { boundOrg } from '../../session/session.ts';
@@ -178,18 +178,52 @@ const LABELS: Readonly<Record<(typeof TEXTS)[number], readonly [label: string, p
 
 function Filters({ filter }: { readonly filter: Filter }) {
   const isWide = useMedia('(min-width: 761px)');
-  const [isOpen, setOpen] = useState(TEXTS.slice(2).some((name) => filter[name]) || filter.since !== '' || filter.until !== '');
+  const [isOpen, setOpen] = useState(
+    TEXTS.slice(2).some((name) => filter[name]) || filter.since !== '' || filter.until !== '',
+  );
   const set = (name: keyof Filter) => (value: string) => setQuery({ [name]: value, entry: '' });
   const text = (name: (typeof TEXTS)[number]) => (
-    <TextField key={name} label={LABELS[name][0]} type="search" placeholder={LABELS[name][1]} value={place.value.query.get(name) ?? ''} onValue={set(name)} />
+    <TextField
+      key={name}
+      label={LABELS[name][0]}
+      type="search"
+      placeholder={LABELS[name][1]}
+      value={place.value.query.get(name) ?? ''}
+      onValue={set(name)}
+    />
   );
   return (
     <search class="filters">
-      <SelectField label="Event" value={filter.event_type ?? ''} onValue={set('event_type')} options={[['', 'All events'], ...AUDIT_EVENTS.map((word) => [word, word] as const)]} />
-      <SelectField label="Decision" value={filter.decision ?? ''} onValue={set('decision')} options={[['', 'All decisions'], ['allow', 'allow'], ['deny', 'deny']]} />
-      <SelectField label="Cause" value={filter.cause ?? ''} onValue={set('cause')} options={[['', 'All causes'], ...DECISION_CAUSES.map((word) => [word, word.replaceAll('_', ' ')] as const)]} />
+      <SelectField
+        label="Event"
+        value={filter.event_type ?? ''}
+        onValue={set('event_type')}
+        options={[['', 'All events'], ...AUDIT_EVENTS.map((word) => [word, word] as const)]}
+      />
+      <SelectField
+        label="Decision"
+        value={filter.decision ?? ''}
+        onValue={set('decision')}
+        options={[
+          ['', 'All decisions'],
+          ['allow', 'allow'],
+          ['deny', 'deny'],
+        ]}
+      />
+      <SelectField
+        label="Cause"
+        value={filter.cause ?? ''}
+        onValue={set('cause')}
+        options={[['', 'All causes'], ...DECISION_CAUSES.map((word) => [word, word.replaceAll('_', ' ')] as const)]}
+      />
       {boundOrg() === null && (
-        <TextField label="Org" type="search" placeholder="All orgs" value={place.value.query.get('org_id') ?? ''} onValue={set('org_id')} />
+        <TextField
+          label="Org"
+          type="search"
+          placeholder="All orgs"
+          value={place.value.query.get('org_id') ?? ''}
+          onValue={set('org_id')}
+        />
       )}
       {(isOpen ? TEXTS : isWide ? TEXTS.slice(0, 2) : []).map(text)}
       {isOpen && (
@@ -204,7 +238,11 @@ function Filters({ filter }: { readonly filter: Filter }) {
         </button>
       )}
       {Object.values(filter).some((value) => value !== '') && (
-        <button type="button" class="quiet" onClick={() => setQuery({ ...Object.fromEntries(FILTERS.map((name) => [name, ''])), entry: '' })}>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => setQuery({ ...Object.fromEntries(FILTERS.map((name) => [name, ''])), entry: '' })}
+        >
           Clear
         </button>
       )}

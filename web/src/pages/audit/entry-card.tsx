@@ -15,7 +15,12 @@ export function EntryCard({ entry, isOpen, onToggle }: CardProps) {
   const { title, subject, tone } = sentenceOf(entry);
   const { lineage, actor } = entry;
   return (
-    <details class={`entry ${tone}`} data-id={entry.id} open={isOpen} onToggle={(event) => event.currentTarget.open !== isOpen && onToggle(event.currentTarget.open)}>
+    <details
+      class={`entry ${tone}`}
+      data-id={entry.id}
+      open={isOpen}
+      onToggle={(event) => event.currentTarget.open !== isOpen && onToggle(event.currentTarget.open)}
+    >
       <summary>
         <time dateTime={entry.timestamp} title={dateTime(entry.timestamp)}>
           {shortTime(entry.timestamp)}
@@ -60,11 +65,34 @@ function Whole({ entry }: { readonly entry: AuditEntry }) {
               {[policy, rule].filter(Boolean).join(' · ')}
             </a>,
           ],
-          approval !== undefined && ['Approval', <a key="approval" href={`/approvals/${encodeURIComponent(approval)}`}>{approval}</a>],
-          entry.cause != null && ['Cause', <a key="cause" href={`/audit${queryOf({ cause: entry.cause })}`}>{entry.cause}</a>],
-          ['Entry', `${entry.id}${entry.gateway === undefined ? '' : ` of ${entry.gateway}`}, ${dateTime(entry.timestamp)}`],
-          ['Hash', <code key="hash" class="hash">{entry.hash}</code>],
-          ['Before it', <code key="before" class="hash">{entry.prev_hash}</code>],
+          approval !== undefined && [
+            'Approval',
+            <a key="approval" href={`/approvals/${encodeURIComponent(approval)}`}>
+              {approval}
+            </a>,
+          ],
+          entry.cause != null && [
+            'Cause',
+            <a key="cause" href={`/audit${queryOf({ cause: entry.cause })}`}>
+              {entry.cause}
+            </a>,
+          ],
+          [
+            'Entry',
+            `${entry.id}${entry.gateway === undefined ? '' : ` of ${entry.gateway}`}, ${dateTime(entry.timestamp)}`,
+          ],
+          [
+            'Hash',
+            <code key="hash" class="hash">
+              {entry.hash}
+            </code>,
+          ],
+          [
+            'Before it',
+            <code key="before" class="hash">
+              {entry.prev_hash}
+            </code>,
+          ],
         ]}
       />
       <div class="payload">
@@ -72,7 +100,9 @@ function Whole({ entry }: { readonly entry: AuditEntry }) {
           Payload <CopyButton text={JSON.stringify(entry, null, 2)} label="Copy entry as JSON" />
         </p>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-        <pre class="code" tabIndex={0}>{JSON.stringify(payload, null, 2)}</pre>
+        <pre class="code" tabIndex={0}>
+          {JSON.stringify(payload, null, 2)}
+        </pre>
       </div>
     </div>
   );

@@ -1,6 +1,6 @@
 /** The entries of the audit log that fit the filters, as a file. */
 import { useState } from 'preact/hooks';
-import { queryOf, type Query } from '../../base/request.ts';
+import { type Query, queryOf } from '../../base/request.ts';
 import { call } from '../../session/session.ts';
 import { attempt } from '../../ui/notices.tsx';
 
@@ -20,7 +20,10 @@ export function ExportButton({ filter }: { readonly filter: Query }) {
     if (isBusy) return;
     setBusy(true);
     await attempt(async () =>
-      saveFile('audit.csv', await call('GET', `/api/v1/logs/export${queryOf({ ...filter, format: 'csv' })}`, undefined, true)),
+      saveFile(
+        'audit.csv',
+        await call('GET', `/api/v1/logs/export${queryOf({ ...filter, format: 'csv' })}`, undefined, true),
+      ),
     );
     setBusy(false);
   };

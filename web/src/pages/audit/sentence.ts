@@ -13,7 +13,8 @@ const MAX_WORDS = 4;
 /** Ids that say nothing at a glance; the entry itself shows them. */
 const NOT_AT_A_GLANCE = ['account_id', 'session_id', 'token_id', 'halt_id', 'digest'];
 
-const isPlain = (value: unknown): value is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof value);
+const isPlain = (value: unknown): value is string | number | boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value);
 
 const textOf = (value: unknown): string | undefined => {
   if (isPlain(value)) return String(value);

@@ -31,21 +31,44 @@ export function BudgetsPage() {
   );
   const tier = query.get('tier') ?? '';
   const isNear = query.get('show') === 'near';
-  const found = byNearest(data ?? []).filter((row) => (tier === '' || row.tier === tier) && (!isNear || nearestOf(row) >= NEAR));
+  const found = byNearest(data ?? []).filter(
+    (row) => (tier === '' || row.tier === tier) && (!isNear || nearestOf(row) >= NEAR),
+  );
   return (
     <div class="page">
       <PageHead title="Budgets" note={resetsOf(data)} />
       <SpendChart orgId={orgId} />
       <search class="filters">
         {boundOrg() === null && (
-          <TextField label="Org" type="search" placeholder="All orgs" value={query.get('org_id') ?? ''} onValue={(value) => setQuery({ org_id: value })} />
+          <TextField
+            label="Org"
+            type="search"
+            placeholder="All orgs"
+            value={query.get('org_id') ?? ''}
+            onValue={(value) => setQuery({ org_id: value })}
+          />
         )}
-        <SelectField label="Tier" value={tier} onValue={(value) => setQuery({ tier: value })} options={[['', 'All tiers'], ...TIERS.map((each) => [each, each] as const)]} />
-        <SelectField label="Show" value={isNear ? 'near' : ''} onValue={(value) => setQuery({ show: value })} options={[['', 'All budgets'], ['near', '80 % used or more']]} />
+        <SelectField
+          label="Tier"
+          value={tier}
+          onValue={(value) => setQuery({ tier: value })}
+          options={[['', 'All tiers'], ...TIERS.map((each) => [each, each] as const)]}
+        />
+        <SelectField
+          label="Show"
+          value={isNear ? 'near' : ''}
+          onValue={(value) => setQuery({ show: value })}
+          options={[
+            ['', 'All budgets'],
+            ['near', '80 % used or more'],
+          ]}
+        />
       </search>
       <div class="panel scroll">
         {found.length > 0 && <BudgetTable rows={found.slice(0, MAX_SHOWN)} />}
-        {found.length > MAX_SHOWN && <p class="empty">and {plural(found.length - MAX_SHOWN, 'budget')} that are farther from their end.</p>}
+        {found.length > MAX_SHOWN && (
+          <p class="empty">and {plural(found.length - MAX_SHOWN, 'budget')} that are farther from their end.</p>
+        )}
         {found.length === 0 && <Empty>{data === undefined ? error || 'Loading…' : emptyText(orgId, isNear)}</Empty>}
       </div>
     </div>
@@ -72,16 +95,29 @@ const BudgetTable = ({ rows }: { readonly rows: readonly Budget[] }) => (
     columns={[
       { title: 'Applies to', isName: true, cell: (row) => <Owner row={row} /> },
       { title: 'Tier', cell: ({ tier }) => <Tag>{tier}</Tag> },
-      { title: 'Today', class: 'gauge-cell', cell: (row) => <Gauge label="Today" period={row.daily} reserved={row.reserved_usd} isLabelHidden /> },
-      { title: 'This month', class: 'gauge-cell', cell: (row) => <Gauge label="This month" period={row.monthly} reserved={row.reserved_usd} isLabelHidden /> },
-      { title: 'Reserved', class: 'number', cell: ({ reserved_usd: reserved }) => (reserved > 0 ? money(reserved) : '') },
+      {
+        title: 'Today',
+        class: 'gauge-cell',
+        cell: (row) => <Gauge label="Today" period={row.daily} reserved={row.reserved_usd} isLabelHidden />,
+      },
+      {
+        title: 'This month',
+        class: 'gauge-cell',
+        cell: (row) => <Gauge label="This month" period={row.monthly} reserved={row.reserved_usd} isLabelHidden />,
+      },
+      {
+        title: 'Reserved',
+        class: 'number',
+        cell: ({ reserved_usd: reserved }) => (reserved > 0 ? money(reserved) : ''),
+      },
     ]}
   />
 );
 
 function Owner({ row }: { readonly row: Budget }) {
   if (row.tier === 'agent') return <AgentLink agent={row} />;
-  const href = row.tier === 'global' ? '/operations' : `/operations${queryOf({ org_id: row.org_id, team_id: row.team_id })}`;
+  const href =
+    row.tier === 'global' ? '/operations' : `/operations${queryOf({ org_id: row.org_id, team_id: row.team_id })}`;
   return (
     <a class="agent" href={href}>
       <OrgMark org={row.org_id} />
@@ -93,7 +129,10 @@ function Owner({ row }: { readonly row: Budget }) {
 function SpendChart({ orgId }: { readonly orgId: string }) {
   const asked = place.value.query.get('window');
   const window: Window = isWindow(asked) ? asked : '24h';
-  const { data } = useResource(`spend ${window} ${orgId}`, () => readStats(window, orgId), { everyMs: RENEW_MS, settleMs: 200 });
+  const { data } = useResource(`spend ${window} ${orgId}`, () => readStats(window, orgId), {
+    everyMs: RENEW_MS,
+    settleMs: 200,
+  });
   const steps = data?.series.steps ?? [];
   const sum = sumsOf(steps).spendUsd;
   return (
@@ -106,7 +145,12 @@ function SpendChart({ orgId }: { readonly orgId: string }) {
         lines={[{ label: 'spend', colour: '--chart-3', kind: 'bars', values: steps.map(({ spendUsd }) => spendUsd) }]}
         empty={data !== undefined && sum === 0 ? 'No spend in this window' : undefined}
       />
-      <SelectField label="Window" value={window} onValue={(value) => setQuery({ window: value })} options={WINDOWS.map((each) => [each, WINDOW_WORDS[each]] as const)} />
+      <SelectField
+        label="Window"
+        value={window}
+        onValue={(value) => setQuery({ window: value })}
+        options={WINDOWS.map((each) => [each, WINDOW_WORDS[each]] as const)}
+      />
     </div>
   );
 }

@@ -4,7 +4,12 @@ import { clockTime, dateTime, money } from '../../base/format.ts';
 import { NEAR } from '../../standing/alert.ts';
 import { type Period, projectionOf, usedOf } from './projection.ts';
 
-type GaugeProps = { readonly label: string; readonly period: Period; readonly reserved: number; readonly isLabelHidden?: boolean };
+type GaugeProps = {
+  readonly label: string;
+  readonly period: Period;
+  readonly reserved: number;
+  readonly isLabelHidden?: boolean;
+};
 
 export function Gauge({ label, period, reserved, isLabelHidden = false }: GaugeProps) {
   const { spent_usd: spent, limit_usd: limit, reset } = period;
@@ -19,6 +24,7 @@ export function Gauge({ label, period, reserved, isLabelHidden = false }: GaugeP
         <span class="hint">{limit === null ? ' · no limit' : ` of ${money(limit)}`}</span>
       </span>
       {limit !== null && (
+        // biome-ignore lint/a11y/useSemanticElements: the browser's own has one part, and this two
         <div
           class="track"
           role="meter"

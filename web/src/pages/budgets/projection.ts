@@ -28,7 +28,10 @@ export type Projection =
   | { readonly kind: 'unlimited' | 'over' | 'idle' | 'lasts' }
   | { readonly kind: 'ends'; readonly atMs: number };
 
-export function projectionOf({ spent_usd: spent, limit_usd: limit, period_start, reset }: Period, nowMs: number): Projection {
+export function projectionOf(
+  { spent_usd: spent, limit_usd: limit, period_start, reset }: Period,
+  nowMs: number,
+): Projection {
   if (limit === null) return { kind: 'unlimited' };
   if (spent >= limit) return { kind: 'over' };
   const elapsedMs = nowMs - Date.parse(period_start);

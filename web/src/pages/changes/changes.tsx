@@ -10,7 +10,7 @@ import { SelectField, TextField, TimeField } from '../../ui/fields.tsx';
 import { Actor, PageHead, Tag } from '../../ui/names.tsx';
 import { type Page, usePages } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
-import { changeOf, type Change, EVENTS_OF_CHANGE } from './change.ts';
+import { type Change, changeOf, EVENTS_OF_CHANGE } from './change.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const KINDS = ['policy', 'key', 'account', 'halt', 'webhook', 'shadow', 'settings', 'agent'];
@@ -32,7 +32,10 @@ const reader =
   (since: string, until: string, orgId: string) =>
   async (cursor: string | undefined, perPage: number): Promise<Page<Change>> => {
     try {
-      const whole = await call('GET', `/api/v1/changes${queryOf({ since, until, org_id: orgId, per_page: perPage, cursor })}`);
+      const whole = await call(
+        'GET',
+        `/api/v1/changes${queryOf({ since, until, org_id: orgId, per_page: perPage, cursor })}`,
+      );
       return { rows: whole.changes, next: whole.next_cursor, whole };
     } catch (problem) {
       if (!(problem instanceof Problem) || problem.status !== 404) throw problem;
@@ -51,13 +54,27 @@ export function ChangesPage() {
   const rows = pages.rows.filter((change) => kind === '' || change.kind === kind);
   return (
     <div class="page">
-      <PageHead title="What changed" note="What people and files changed: policies, keys, accounts, halts, webhooks, settings and agents." />
+      <PageHead
+        title="What changed"
+        note="What people and files changed: policies, keys, accounts, halts, webhooks, settings and agents."
+      />
       <search class="filters">
         <TimeField label="From" value={since} onValue={(value) => setQuery({ since: value })} />
         <TimeField label="To" value={until} onValue={(value) => setQuery({ until: value })} />
-        <SelectField label="Kind" value={kind} onValue={(value) => setQuery({ kind: value })} options={[['', 'All kinds'], ...KINDS.map((each) => [each, each] as const)]} />
+        <SelectField
+          label="Kind"
+          value={kind}
+          onValue={(value) => setQuery({ kind: value })}
+          options={[['', 'All kinds'], ...KINDS.map((each) => [each, each] as const)]}
+        />
         {boundOrg() === null && (
-          <TextField label="Org" type="search" placeholder="All orgs" value={orgId} onValue={(value) => setQuery({ org_id: value.trim() })} />
+          <TextField
+            label="Org"
+            type="search"
+            placeholder="All orgs"
+            value={orgId}
+            onValue={(value) => setQuery({ org_id: value.trim() })}
+          />
         )}
       </search>
       <div class="panel">
@@ -76,15 +93,26 @@ export function ChangesPage() {
 function detailLines(details: unknown): readonly string[] {
   const changes = (details as { changes?: unknown } | null)?.changes;
   if (!Array.isArray(changes)) return [];
-  return changes.slice(0, 20).map((each: Record<string, unknown>) =>
-    [each.kind, [each.document ?? each.name, each.rule_id].filter(Boolean).join(' · '), each.before !== undefined && each.after !== undefined ? `${String(each.before)} → ${String(each.after)}` : '']
-      .filter(Boolean)
-      .join(' '),
-  );
+  return changes
+    .slice(0, 20)
+    .map((each: Record<string, unknown>) =>
+      [
+        each.kind,
+        [each.document ?? each.name, each.rule_id].filter(Boolean).join(' · '),
+        each.before !== undefined && each.after !== undefined ? `${String(each.before)} → ${String(each.after)}` : '',
+      ]
+        .filter(Boolean)
+        .join(' '),
+    );
 }
 
 function ChangeRow({ change: { at, kind, summary, by, audit_id: id, details, event } }: { readonly change: Change }) {
-  const href = id === null ? undefined : event === undefined ? `/audit${queryOf({ since: at, until: new Date(Date.parse(at) + 1_000).toISOString(), entry: id })}` : entryPath({ id, event_type: event, timestamp: at });
+  const href =
+    id === null
+      ? undefined
+      : event === undefined
+        ? `/audit${queryOf({ since: at, until: new Date(Date.parse(at) + 1_000).toISOString(), entry: id })}`
+        : entryPath({ id, event_type: event, timestamp: at });
   const lines = detailLines(details);
   return (
     <li>

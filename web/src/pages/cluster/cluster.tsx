@@ -1,6 +1,6 @@
 /** The gateways that act as one, and how each of them is. */
 import type { Member, Readiness } from '../../base/api-types.ts';
-import { count, money } from '../../base/format.ts';
+import { count, money, shortId } from '../../base/format.ts';
 import { call, can } from '../../session/session.ts';
 import { readiness } from '../../standing/standing.ts';
 import { DataTable } from '../../ui/data-table.tsx';
@@ -8,7 +8,6 @@ import { ask } from '../../ui/dialog.tsx';
 import { Ago, Empty, Facts, PageHead, Panel, State } from '../../ui/names.tsx';
 import { notify } from '../../ui/notices.tsx';
 import { useResource } from '../../ui/resource.ts';
-import { shortId } from '../../base/format.ts';
 
 const RENEW_MS = 5_000;
 
@@ -21,7 +20,10 @@ export function ClusterPage() {
   const isAlone = data?.length === 0 || status === 404 || status === 409;
   return (
     <div class="page">
-      <PageHead title="Cluster" note={isAlone ? 'This gateway runs alone. With SVC_CLUSTER=on, several act as one.' : undefined} />
+      <PageHead
+        title="Cluster"
+        note={isAlone ? 'This gateway runs alone. With SVC_CLUSTER=on, several act as one.' : undefined}
+      />
       {readiness.value !== undefined && <Health readiness={readiness.value} />}
       {data !== undefined && data.length > 0 && (
         <div class="panel scroll">
@@ -33,7 +35,11 @@ export function ClusterPage() {
   );
 }
 
-const Health = ({ readiness: { status, audit, audit_witness: witness, database, store, bus } }: { readonly readiness: Readiness }) => (
+const Health = ({
+  readiness: { status, audit, audit_witness: witness, database, store, bus },
+}: {
+  readonly readiness: Readiness;
+}) => (
   <Panel title="This gateway">
     <Facts
       rows={[
@@ -48,7 +54,13 @@ const Health = ({ readiness: { status, audit, audit_witness: witness, database, 
   </Panel>
 );
 
-const Members = ({ members, onDone }: { readonly members: readonly Member[]; readonly onDone: () => Promise<void> }) => (
+const Members = ({
+  members,
+  onDone,
+}: {
+  readonly members: readonly Member[];
+  readonly onDone: () => Promise<void>;
+}) => (
   <DataTable
     label="Gateways"
     rows={members}
@@ -58,7 +70,11 @@ const Members = ({ members, onDone }: { readonly members: readonly Member[]; rea
       { title: 'Gateway', isName: true, cell: ({ name }) => <strong>{name}</strong> },
       { title: 'State', cell: ({ state }) => <State word={state} /> },
       { title: 'Version', cell: ({ version }) => version },
-      { title: 'Policies', class: 'mono', cell: ({ policy_version: version }) => (version === null ? '–' : shortId(version)) },
+      {
+        title: 'Policies',
+        class: 'mono',
+        cell: ({ policy_version: version }) => (version === null ? '–' : shortId(version)),
+      },
       { title: 'Audit head', class: 'number', cell: ({ audit_head: head }) => (head === null ? '–' : count(head.id)) },
       { title: 'Bus', cell: ({ bus }) => bus?.replaceAll('_', ' ') ?? '–' },
       { title: 'Clock', class: 'number', cell: ({ skew_ms: skew }) => `${skew > 0 ? '+' : ''}${count(skew)} ms` },

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import type { ApiKey, Scope } from '../../base/api-types.ts';
 import { nowMs } from '../../base/clock.ts';
 import { shortTime, ZONE } from '../../base/format.ts';
-import { boundOrg, call, can, session } from '../../session/session.ts';
 import { SCOPES } from '../../session/rights.ts';
-import { ask, Dialog, openDialog, showSecret, SubmitForm } from '../../ui/dialog.tsx';
+import { boundOrg, call, can, session } from '../../session/session.ts';
 import { PagedTable } from '../../ui/data-table.tsx';
+import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
 import { Check, TextField, TimeField } from '../../ui/fields.tsx';
 import { Ago, Empty, PageHead, State, Tag } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
@@ -81,7 +81,12 @@ const KeyState = ({ apiKey }: KeyProps) => (
 
 const Revoke = ({ apiKey, onDone }: KeyProps & { readonly onDone: () => Promise<void> }) =>
   apiKey.revoked_at === null ? (
-    <button type="button" class="ghost danger" aria-label={`Revoke ${apiKey.name}`} onClick={() => void askRevocation(apiKey, onDone)}>
+    <button
+      type="button"
+      class="ghost danger"
+      aria-label={`Revoke ${apiKey.name}`}
+      onClick={() => void askRevocation(apiKey, onDone)}
+    >
       Revoke
     </button>
   ) : null;
@@ -137,7 +142,14 @@ function KeyDialog({ onClose, onDone }: { readonly onClose: () => void; readonly
           </button>
         }
       >
-        <TextField label="Name" value={name} onValue={setName} required maxLength={100} hint="What the key is for. Shown in lists and in the audit log." />
+        <TextField
+          label="Name"
+          value={name}
+          onValue={setName}
+          required
+          maxLength={100}
+          hint="What the key is for. Shown in lists and in the audit log."
+        />
         <fieldset class="choices row">
           <legend>Scopes</legend>
           {SCOPES.map((scope) => (
@@ -145,12 +157,25 @@ function KeyDialog({ onClose, onDone }: { readonly onClose: () => void; readonly
               key={scope}
               label={scope}
               checked={scopes.includes(scope)}
-              onChecked={(isChosen) => setScopes(SCOPES.filter((each) => (each === scope ? isChosen : scopes.includes(each))))}
+              onChecked={(isChosen) =>
+                setScopes(SCOPES.filter((each) => (each === scope ? isChosen : scopes.includes(each))))
+              }
             />
           ))}
         </fieldset>
-        <TextField label="Org" value={org} onValue={setOrg} readOnly={boundOrg() !== null} hint="The key works for this org only. Leave empty for all orgs." />
-        <TimeField label="Expires" value={expires} onValue={setExpires} hint={`Leave empty for no expiry. Time zone: ${ZONE}.`} />
+        <TextField
+          label="Org"
+          value={org}
+          onValue={setOrg}
+          readOnly={boundOrg() !== null}
+          hint="The key works for this org only. Leave empty for all orgs."
+        />
+        <TimeField
+          label="Expires"
+          value={expires}
+          onValue={setExpires}
+          hint={`Leave empty for no expiry. Time zone: ${ZONE}.`}
+        />
       </SubmitForm>
     </Dialog>
   );

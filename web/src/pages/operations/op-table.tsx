@@ -5,9 +5,9 @@ import { useEffect, useRef } from 'preact/hooks';
 import { count, plural } from '../../base/format.ts';
 import { knowledgeOfOps, model, opsVersion, seconds } from '../../live/live.ts';
 import type { Op } from '../../live/op.ts';
+import { WORDS } from '../../live/op.ts';
 import type { OpFilter } from '../../live/op-filter.ts';
 import { countsOf } from '../../live/ops-model.ts';
-import { WORDS } from '../../live/op.ts';
 import { can } from '../../session/session.ts';
 import { useHold } from '../../ui/hold.ts';
 import { useMedia } from '../../ui/media.ts';
@@ -125,6 +125,7 @@ export function OpTable({ filter, label, children }: TableProps) {
 
 const Spacer = ({ px }: { readonly px: number }) =>
   px > 0 ? (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it cannot have the focus
     <tr class="spacer" aria-hidden="true">
       <td style={{ height: `${px}px` }} />
     </tr>

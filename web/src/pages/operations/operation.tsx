@@ -23,17 +23,20 @@ type Found = { readonly ops: readonly OpRecord[] };
 async function readOp(id: string, query: URLSearchParams): Promise<Found> {
   const asked = { org_id: query.get('org_id'), op_home: query.get('op_home') };
   // An empty org is that of agents without one.
-  const which = query.get('org_id') === '' ? `?org_id=${queryOf({ op_home: asked.op_home }).replace('?', '&')}` : queryOf(asked);
+  const which =
+    query.get('org_id') === '' ? `?org_id=${queryOf({ op_home: asked.op_home }).replace('?', '&')}` : queryOf(asked);
   const answer = await call('GET', `/api/v1/ops/${encodeURIComponent(id)}${which}`);
   return 'ops' in answer ? answer : { ops: [answer] };
 }
 
 /** As the stream tells of it, so that it may be controlled as on its row. */
 const liveOf = (record: OpRecord): Op | undefined =>
-  model.withId(record.op_id).find(
-    ({ orgId, teamId, home }) =>
-      (orgId ?? '') === record.agent.org_id && teamId === record.agent.team_id && home === record.op_home,
-  );
+  model
+    .withId(record.op_id)
+    .find(
+      ({ orgId, teamId, home }) =>
+        (orgId ?? '') === record.agent.org_id && teamId === record.agent.team_id && home === record.op_home,
+    );
 
 export function OperationPage({ id }: { readonly id: string }) {
   opsVersion.value;
@@ -74,7 +77,8 @@ function OneOperation({ record, log }: { readonly record: OpRecord; readonly log
         title={<DoingTitle action={record.action} resource={record.resource} />}
         note={
           <>
-            <State word={wordOf({ state, ended })} /> {isOver ? 'after' : 'for'} {duration(lasted)} · <AgentLink agent={agent} />
+            <State word={wordOf({ state, ended })} /> {isOver ? 'after' : 'for'} {duration(lasted)} ·{' '}
+            <AgentLink agent={agent} />
           </>
         }
       >
@@ -128,8 +132,18 @@ function OpFacts({ record }: { readonly record: OpRecord }) {
       rows={[
         ['Agent', <AgentLink key="agent" agent={record.agent} />],
         ['Why', record.reason ?? '–'],
-        policy !== null && ['Rule', <a key="rule" href={policyPath(policy, rule)}>{[policy, rule].filter(Boolean).join(' · ')}</a>],
-        approval !== null && ['Approval', <a key="approval" href={`/approvals/${encodeURIComponent(approval)}`}>{approval}</a>],
+        policy !== null && [
+          'Rule',
+          <a key="rule" href={policyPath(policy, rule)}>
+            {[policy, rule].filter(Boolean).join(' · ')}
+          </a>,
+        ],
+        approval !== null && [
+          'Approval',
+          <a key="approval" href={`/approvals/${encodeURIComponent(approval)}`}>
+            {approval}
+          </a>,
+        ],
         record.error !== null && ['Error', record.error],
         ['Estimate', money(record.estimated_cost_usd)],
         ['Spent', money(record.spent_usd)],
@@ -163,7 +177,12 @@ function GoneOperation({ id, isGone, error, log }: GoneProps) {
   return (
     <article class="page">
       <PageHead
-        title={<DoingTitle action={typeof action === 'string' ? action : id} resource={typeof resource === 'string' ? resource : null} />}
+        title={
+          <DoingTitle
+            action={typeof action === 'string' ? action : id}
+            resource={typeof resource === 'string' ? resource : null}
+          />
+        }
         note={
           first === undefined
             ? 'No operation of this id is known.'
@@ -171,7 +190,17 @@ function GoneOperation({ id, isGone, error, log }: GoneProps) {
         }
       >
         {can('admin') && first !== undefined && first.lineage.agent_id !== null && (
-          <button type="button" class="danger" onClick={() => askHalt({ ...first.lineage, team_id: first.lineage.team_id ?? '', agent_id: first.lineage.agent_id ?? '' })}>
+          <button
+            type="button"
+            class="danger"
+            onClick={() =>
+              askHalt({
+                ...first.lineage,
+                team_id: first.lineage.team_id ?? '',
+                agent_id: first.lineage.agent_id ?? '',
+              })
+            }
+          >
             Halt
           </button>
         )}
@@ -184,7 +213,14 @@ function GoneOperation({ id, isGone, error, log }: GoneProps) {
           <Panel title="Details">
             <Facts
               rows={[
-                ['Agent', first.lineage.agent_id === null ? agentName(first.lineage) : <AgentLink key="agent" agent={first.lineage} />],
+                [
+                  'Agent',
+                  first.lineage.agent_id === null ? (
+                    agentName(first.lineage)
+                  ) : (
+                    <AgentLink key="agent" agent={first.lineage} />
+                  ),
+                ],
                 ['ID', <Id key="id" id={id} />],
               ]}
             />

@@ -37,7 +37,12 @@ export function OperationsPage() {
     agent_id: filter.agent_id || undefined,
   };
   const forAll = (action: Action) => (
-    <button key={action} type="button" class={action === 'terminate' ? 'small danger' : 'small'} onClick={() => askControlAll(() => model.list(filter), action, target)}>
+    <button
+      key={action}
+      type="button"
+      class={action === 'terminate' ? 'small danger' : 'small'}
+      onClick={() => askControlAll(() => model.list(filter), action, target)}
+    >
       {VERB[action]} all
     </button>
   );
@@ -79,15 +84,20 @@ function Filters({ filter }: { readonly filter: OpFilter }) {
         class="wide"
       />
       {boundOrg() === null && (
-        <TextField label="Org" type="search" placeholder="All orgs" value={filter.org_id ?? ''} onValue={set('org_id')} list={model.orgs()} />
+        <TextField
+          label="Org"
+          type="search"
+          placeholder="All orgs"
+          value={filter.org_id ?? ''}
+          onValue={set('org_id')}
+          list={model.orgs()}
+        />
       )}
       <SelectField
         label="State"
         value={state}
         onValue={(word) =>
-          setQuery(
-            word === 'active' || STATES.includes(word) ? { state: word, ended: '' } : { state: '', ended: word },
-          )
+          setQuery(word === 'active' || STATES.includes(word) ? { state: word, ended: '' } : { state: '', ended: word })
         }
         options={[['', 'All states'], ['active', 'in flight'], ...WORDS.map((word) => [word, word] as const)]}
       />
@@ -108,7 +118,11 @@ function Filters({ filter }: { readonly filter: OpFilter }) {
         </button>
       )}
       {!isEmptyFilter(filter) && (
-        <button type="button" class="quiet" onClick={() => setQuery(Object.fromEntries(OP_FILTERS.map((name) => [name, ''])))}>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => setQuery(Object.fromEntries(OP_FILTERS.map((name) => [name, ''])))}
+        >
           Clear
         </button>
       )}

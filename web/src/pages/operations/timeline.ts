@@ -1,7 +1,7 @@
 /** What happened to an operation, in order: its record and the audit log, told as moments. Pure. */
 import type { AuditEntry, OpRecord } from '../../base/api-types.ts';
-import { entryPath } from '../../standing/alert.ts';
 import { wordOf } from '../../live/op.ts';
+import { entryPath } from '../../standing/alert.ts';
 
 export type Tone = 'good' | 'bad' | 'wait' | 'plain';
 

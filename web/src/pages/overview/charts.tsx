@@ -21,7 +21,9 @@ export function Charts({ series }: { readonly series: Series }) {
         atMs={atMs}
         format={rate}
         figure={`${count(checks)} checks`}
-        lines={[{ label: 'checks/s', colour: '--chart-1', kind: 'area', values: of((step) => perSecond(step, stepMs)) }]}
+        lines={[
+          { label: 'checks/s', colour: '--chart-1', kind: 'area', values: of((step) => perSecond(step, stepMs)) },
+        ]}
         empty={empty}
       />
       <Chart

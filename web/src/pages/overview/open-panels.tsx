@@ -21,7 +21,8 @@ export function HaltsPanel() {
               <strong>
                 <Parts text={haltScopeWords(halt.scope)} />
               </strong>{' '}
-              {halt.mode === 'pause' && <Tag>paused</Tag>} {!halt.actions.includes('*') && <Tag>{halt.actions.join(', ')}</Tag>}
+              {halt.mode === 'pause' && <Tag>paused</Tag>}{' '}
+              {!halt.actions.includes('*') && <Tag>{halt.actions.join(', ')}</Tag>}
               <p>
                 <bdi>{halt.reason}</bdi>
               </p>
@@ -31,7 +32,12 @@ export function HaltsPanel() {
               </p>
             </div>
             {can('admin') && (
-              <button type="button" class="small" aria-label={`Release ${haltScopeWords(halt.scope)}`} onClick={() => askRelease(halt)}>
+              <button
+                type="button"
+                class="small"
+                aria-label={`Release ${haltScopeWords(halt.scope)}`}
+                onClick={() => askRelease(halt)}
+              >
                 Release
               </button>
             )}

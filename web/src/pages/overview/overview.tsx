@@ -118,13 +118,25 @@ function Tiles({ stats, fleet, budget, orgId }: TilesProps) {
   const p99 = stats?.stats.latency_ms?.p99;
   return (
     <div class="tiles">
-      <Tile title="Running operations" href={`/operations${queryOf({ state: 'running', org_id: orgId })}`} note={`${count(inFlight.length)} in flight`}>
+      <Tile
+        title="Running operations"
+        href={`/operations${queryOf({ state: 'running', org_id: orgId })}`}
+        note={`${count(inFlight.length)} in flight`}
+      >
         {count(running)}
       </Tile>
-      <Tile title="Agents seen" href={`/agents${queryOf({ org_id: orgId })}`} note={`of ${count(fleet?.agent_count ?? 0)}, last 5 min`}>
+      <Tile
+        title="Agents seen"
+        href={`/agents${queryOf({ org_id: orgId })}`}
+        note={`of ${count(fleet?.agent_count ?? 0)}, last 5 min`}
+      >
         {count(fleet?.agents_seen ?? 0)}
       </Tile>
-      <Tile title="Checks" href={`/audit${queryOf({ org_id: orgId })}`} note={sums === undefined ? '' : `${count(sums.allow)} allowed`}>
+      <Tile
+        title="Checks"
+        href={`/audit${queryOf({ org_id: orgId })}`}
+        note={sums === undefined ? '' : `${count(sums.allow)} allowed`}
+      >
         {count(checks)}
       </Tile>
       <Tile
@@ -145,7 +157,15 @@ function Tiles({ stats, fleet, budget, orgId }: TilesProps) {
 
 const ms = (value: number | null | undefined): string => (value == null ? '–' : `${measured(value)} ms`);
 
-function SpendTile({ spendUsd, budget, orgId }: { readonly spendUsd: number; readonly budget: Budget | undefined; readonly orgId: string }) {
+function SpendTile({
+  spendUsd,
+  budget,
+  orgId,
+}: {
+  readonly spendUsd: number;
+  readonly budget: Budget | undefined;
+  readonly orgId: string;
+}) {
   const daily = budget?.daily;
   const limit = daily?.limit_usd ?? null;
   const used = daily === undefined || limit === null || limit === 0 ? 0 : daily.spent_usd / limit;
@@ -153,7 +173,13 @@ function SpendTile({ spendUsd, budget, orgId }: { readonly spendUsd: number; rea
     <Tile
       title="Spend"
       href={`/budgets${queryOf({ org_id: orgId })}`}
-      note={daily === undefined ? '' : limit === null ? 'no cap for all orgs' : `${money(daily.spent_usd)} of ${money(limit)} today`}
+      note={
+        daily === undefined
+          ? ''
+          : limit === null
+            ? 'no cap for all orgs'
+            : `${money(daily.spent_usd)} of ${money(limit)} today`
+      }
       tone={used >= 1 ? 'bad' : used >= 0.8 ? 'wait' : ''}
     >
       {money(spendUsd)}

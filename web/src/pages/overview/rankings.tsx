@@ -2,8 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { count, money } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';
-import { setQuery } from '../../ui/router.ts';
 import { AgentLink, Empty, OrgMark, Panel } from '../../ui/names.tsx';
+import { setQuery } from '../../ui/router.ts';
 import { policyPath } from '../policies/paths.ts';
 import { share } from './charts.tsx';
 import type { WindowStats } from './stats.ts';
@@ -13,7 +13,15 @@ const SHOWN = 8;
 type PanelProps = { readonly stats: WindowStats; readonly orgId: string };
 
 /** A row whose part of the largest is a bar behind it. */
-const Bar = ({ part, children, tone = '' }: { readonly part: number; readonly children: ComponentChildren; readonly tone?: string }) => (
+const Bar = ({
+  part,
+  children,
+  tone = '',
+}: {
+  readonly part: number;
+  readonly children: ComponentChildren;
+  readonly tone?: string;
+}) => (
   <li class="bar-row">
     <span class={`bar ${tone}`} style={{ width: `${Math.max(1, part * 100)}%` }} aria-hidden="true" />
     {children}

@@ -2,7 +2,7 @@
 import type { AgentName, Stats } from '../../base/api-types.ts';
 import { Problem, queryOf } from '../../base/request.ts';
 import { call } from '../../session/session.ts';
-import { SPAN_MS, type Series, seriesOf, type Window } from '../../ui/series.ts';
+import { type Series, SPAN_MS, seriesOf, type Window } from '../../ui/series.ts';
 
 export type RuleCount = {
   readonly policy: string | null;

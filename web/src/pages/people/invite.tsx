@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks';
 import { dateTime } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';
-import { type Role, ROLES } from '../../session/rights.ts';
+import { ROLES, type Role } from '../../session/rights.ts';
 import { boundOrg, call, mayManage } from '../../session/session.ts';
-import { Dialog, openDialog, showSecret, SubmitForm } from '../../ui/dialog.tsx';
+import { Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
 import { SelectField, TextField } from '../../ui/fields.tsx';
 
 const WORDS: Readonly<Record<Role, string>> = {
@@ -48,8 +48,19 @@ function InviteDialog({ onClose, onDone }: { readonly onClose: () => void; reado
         }
       >
         <TextField label="E-mail" type="email" value={email} onValue={setEmail} required />
-        <SelectField label="Role" value={role} onValue={setRole} options={roles.map((each) => [each, WORDS[each]] as const)} />
-        <TextField label="Org" value={org} onValue={setOrg} readOnly={boundOrg() !== null} hint="The account sees this org only. Leave empty for all orgs." />
+        <SelectField
+          label="Role"
+          value={role}
+          onValue={setRole}
+          options={roles.map((each) => [each, WORDS[each]] as const)}
+        />
+        <TextField
+          label="Org"
+          value={org}
+          onValue={setOrg}
+          readOnly={boundOrg() !== null}
+          hint="The account sees this org only. Leave empty for all orgs."
+        />
       </SubmitForm>
     </Dialog>
   );

@@ -1,8 +1,8 @@
 /** People, for administrators: who they are and what they may do; with the open invites below. */
 import type { Account, Invite } from '../../base/api-types.ts';
 import { dateTime, shortTime } from '../../base/format.ts';
+import { ROLES, type Role, SCOPES_OF_ROLE } from '../../session/rights.ts';
 import { boundOrg, call, can, mayManage, session } from '../../session/session.ts';
-import { type Role, ROLES, SCOPES_OF_ROLE } from '../../session/rights.ts';
 import { offer } from '../../shell/boot.ts';
 import { PagedTable } from '../../ui/data-table.tsx';
 import { ask, showSecret } from '../../ui/dialog.tsx';
@@ -10,7 +10,7 @@ import { Select } from '../../ui/fields.tsx';
 import { Ago, Empty, PageHead, State } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
 import { pageReader } from '../../ui/read.ts';
-import { type Pages, usePages } from '../../ui/resource.ts';
+import { type Pages, useEvents, usePages } from '../../ui/resource.ts';
 import { saidOfMadeKeys } from '../keys/made-keys.ts';
 import { askInvite } from './invite.tsx';
 
@@ -21,6 +21,9 @@ export function PeoplePage() {
   const isOff = !can('admin') || !hasAccounts;
   const accounts = usePages<Account>('accounts', pageReader('/api/v1/accounts', 'accounts'), { isOff });
   const invites = usePages<Invite>('invites', pageReader('/api/v1/auth/invites', 'invites'), { isOff });
+  useEvents('account', () => {
+    if (!isOff) void Promise.all([accounts.reload(), invites.reload()]);
+  });
   if (isOff)
     return (
       <div class="page">
@@ -76,7 +79,11 @@ function AccountsTable({ pages }: { readonly pages: Pages<Account> }) {
           title: 'Control',
           class: 'row-actions',
           cell: (account) =>
-            mayManage(account.role) ? <AccountActions account={account} onDone={pages.reload} /> : <span class="hint">{TOO_HIGH}</span>,
+            mayManage(account.role) ? (
+              <AccountActions account={account} onDone={pages.reload} />
+            ) : (
+              <span class="hint">{TOO_HIGH}</span>
+            ),
         },
       ]}
     />
@@ -220,13 +227,21 @@ function InvitesTable({ pages }: { readonly pages: Pages<Invite> }) {
         { title: 'Org', cell: ({ org_id: org }) => org ?? 'all' },
         { title: 'Invited', class: 'nowrap', cell: (invite) => <Ago at={invite.created_at} /> },
         { title: 'Expires', class: 'nowrap', cell: (invite) => shortTime(invite.expires_at) },
-        { title: 'Invited by', cell: ({ invited_by: by }) => (by === session.value?.subject ? 'you' : <code>{by}</code>) },
+        {
+          title: 'Invited by',
+          cell: ({ invited_by: by }) => (by === session.value?.subject ? 'you' : <code>{by}</code>),
+        },
         {
           title: 'Control',
           class: 'row-actions',
           cell: (invite) =>
             mayManage(invite.role) ? (
-              <button type="button" class="ghost danger" aria-label={`Revoke the invite for ${invite.email}`} onClick={() => askRevocation(invite)}>
+              <button
+                type="button"
+                class="ghost danger"
+                aria-label={`Revoke the invite for ${invite.email}`}
+                onClick={() => askRevocation(invite)}
+              >
                 Revoke
               </button>
             ) : (

@@ -28,14 +28,15 @@ export function DocumentView({ document, rules, hits, file, ruleId }: ViewProps)
             <Tag>{document.scope}</Tag> <bdi class="mono">{document.source}</bdi>
           </p>
         </div>
-        <div class="switch" role="group" aria-label="Show">
+        <fieldset class="switch">
+          <legend class="sr-only">Show</legend>
           <button type="button" aria-pressed={!isSource} onClick={() => setSource(false)}>
             Rules
           </button>
           <button type="button" aria-pressed={isSource} onClick={() => setSource(true)}>
             Source
           </button>
-        </div>
+        </fieldset>
       </header>
       {isSource ? (
         <Source text={file?.text ?? documentText(document, rules)} isWhole={file !== undefined} ruleId={ruleId} />
@@ -60,7 +61,12 @@ function Rules({ rules, hits, ruleId }: RulesProps) {
   return (
     <ol class="rules">
       {rules.map((rule) => (
-        <RuleRow key={rule.id} rule={rule} hit={byRule.get(`${rule.policy} ${rule.id}`)} isChosen={rule.id === ruleId} />
+        <RuleRow
+          key={rule.id}
+          rule={rule}
+          hit={byRule.get(`${rule.policy} ${rule.id}`)}
+          isChosen={rule.id === ruleId}
+        />
       ))}
     </ol>
   );
@@ -93,7 +99,8 @@ function RuleRow({ rule, hit, isChosen }: RowProps) {
       )}
       {approval !== null && (
         <p class="hint">
-          {approval.min > 1 ? `${approval.min} approvers` : 'one approver'}, within {Math.round(approval.expires_secs / 60)} min
+          {approval.min > 1 ? `${approval.min} approvers` : 'one approver'}, within{' '}
+          {Math.round(approval.expires_secs / 60)} min
           {approval.approvers.length > 0 && `, of ${approval.approvers.join(', ')}`}
         </p>
       )}
@@ -119,17 +126,17 @@ function Source({ text, isWhole, ruleId }: SourceProps) {
   useInView(marked >= 0 ? '.source .marked' : undefined);
   return (
     <>
-      {!isWhole && <p class="hint pad">Written from the rules in force: comments and layout of the file are not kept.</p>}
+      {!isWhole && (
+        <p class="hint pad">Written from the rules in force: comments and layout of the file are not kept.</p>
+      )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <pre class="code source" tabIndex={0} aria-label="Source">
+      <pre class="code source" tabIndex={0}>
         {lines.map((line, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines are known by their numbers
           <span key={at} class={at === marked ? 'line marked' : 'line'}>
             <span class="line-number" aria-hidden="true">
               {at + 1}
             </span>
             {partsOfYaml(line).map(({ kind, text: part }, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: parts stay in their places
               <span key={index} class={`yaml-${kind}`}>
                 {part}
               </span>

@@ -19,7 +19,8 @@ export function partsOfYaml(given: string): readonly Part[] {
   const line = given.replaceAll('\t', TAB);
   const end = commentAt(line);
   const code = line.slice(0, end);
-  const [, before = '', key = '', colon = '', rest = ''] = /^(\s*(?:- )*)(?:([\w."'-]+)(:)(?=\s|$))?(.*)$/.exec(code) ?? [];
+  const [, before = '', key = '', colon = '', rest = ''] =
+    /^(\s*(?:- )*)(?:([\w."'-]+)(:)(?=\s|$))?(.*)$/.exec(code) ?? [];
   const parts: Part[] = [
     { kind: 'mark', text: before },
     { kind: 'key', text: key },
@@ -31,8 +32,14 @@ export function partsOfYaml(given: string): readonly Part[] {
 }
 
 const valuesOf = (text: string): readonly Part[] =>
-  text.split(/("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')/).map((part, at) => ({ kind: at % 2 === 1 ? 'string' : 'text', text: part }));
+  text
+    .split(/("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')/)
+    .map((part, at) => ({ kind: at % 2 === 1 ? 'string' : 'text', text: part }));
 
 /** The line at which a rule stands, from 0; -1 where it does not. */
 export const lineOfRule = (lines: readonly string[], rule: string): number =>
-  lines.findIndex((line) => new RegExp(`^\\s*-?\\s*(?:\\{\\s*)?id:\\s*["']?${rule.replace(/[.*+?^\${}()|[\]\\]/g, '\\$&')}["']?\\s*(?:[,#}].*)?$`).test(line));
+  lines.findIndex((line) =>
+    new RegExp(
+      `^\\s*-?\\s*(?:\\{\\s*)?id:\\s*["']?${rule.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}["']?\\s*(?:[,#}].*)?$`,
+    ).test(line),
+  );

@@ -8,7 +8,12 @@ import { Check, Field, TextField } from '../../ui/fields.tsx';
 import { policyPath } from './paths.ts';
 import type { File } from './policies.tsx';
 
-type Asked = { readonly agent: string; readonly action: string; readonly resource: string; readonly attributes: string };
+type Asked = {
+  readonly agent: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly attributes: string;
+};
 
 /** `org/team/agent`, as everywhere; an agent without an org is `-/team/agent`. */
 export function agentFrom(text: string): { org_id: string; team_id: string; agent_id: string } {
@@ -52,7 +57,12 @@ rules:
 `;
 
 export function Playground({ version, files }: { readonly version: string; readonly files: readonly File[] }) {
-  const [asked, setAsked] = useState<Asked>({ agent: boundOrg() === null ? '' : `${boundOrg()}/`, action: 'tool.call', resource: '', attributes: '' });
+  const [asked, setAsked] = useState<Asked>({
+    agent: boundOrg() === null ? '' : `${boundOrg()}/`,
+    action: 'tool.call',
+    resource: '',
+    attributes: '',
+  });
   const [isDraft, setDraft] = useState(false);
   const [draft, setText] = useState<readonly File[]>(files.length > 0 ? files : [{ name: 'draft.yaml', text: SAMPLE }]);
   const [answer, setAnswer] = useState<Explanation | undefined>();
@@ -74,14 +84,27 @@ export function Playground({ version, files }: { readonly version: string; reado
               setAnswer(await explain(asked, isDraft ? draft : undefined));
             }}
           >
-            <TextField label="Agent" value={asked.agent} onValue={set('agent')} placeholder="acme/search/crawler" required />
+            <TextField
+              label="Agent"
+              value={asked.agent}
+              onValue={set('agent')}
+              placeholder="acme/search/crawler"
+              required
+            />
             <div class="fields-row">
               <TextField label="Action" value={asked.action} onValue={set('action')} required />
               <TextField label="Resource" value={asked.resource} onValue={set('resource')} placeholder="web_search" />
             </div>
             <Field label="Attributes" hint="A JSON object; empty for none.">
               {(id) => (
-                <textarea class="code" rows={3} spellcheck={false} value={asked.attributes} onInput={(event) => set('attributes')(event.currentTarget.value)} {...id} />
+                <textarea
+                  class="code"
+                  rows={3}
+                  spellcheck={false}
+                  value={asked.attributes}
+                  onInput={(event) => set('attributes')(event.currentTarget.value)}
+                  {...id}
+                />
               )}
             </Field>
             <Check label="Against a draft instead of the set in force" checked={isDraft} onChecked={setDraft} />
@@ -94,7 +117,13 @@ export function Playground({ version, files }: { readonly version: string; reado
   );
 }
 
-const Draft = ({ files, onChange }: { readonly files: readonly File[]; readonly onChange: (files: readonly File[]) => void }) => (
+const Draft = ({
+  files,
+  onChange,
+}: {
+  readonly files: readonly File[];
+  readonly onChange: (files: readonly File[]) => void;
+}) => (
   <>
     {files.map(({ name, text }, at) => (
       <Field key={name} label={`Draft of ${name}`}>
@@ -104,7 +133,9 @@ const Draft = ({ files, onChange }: { readonly files: readonly File[]; readonly 
             rows={files.length > 1 ? 8 : 14}
             spellcheck={false}
             value={text}
-            onInput={({ currentTarget: { value } }) => onChange(files.map((file, index) => (index === at ? { name, text: value } : file)))}
+            onInput={({ currentTarget: { value } }) =>
+              onChange(files.map((file, index) => (index === at ? { name, text: value } : file)))
+            }
             {...id}
           />
         )}
@@ -130,7 +161,9 @@ function Answer({ answer, version, isDraft }: AnswerProps) {
       <p class="answer-word">
         <span class={`state ${WORD[decision.decision]}`}>{WORD[decision.decision]}</span>{' '}
         {decision.policy !== null && (
-          <a href={policyPath(decision.policy, decision.rule_id)}>{[decision.policy, decision.rule_id].filter(Boolean).join(' · ')}</a>
+          <a href={policyPath(decision.policy, decision.rule_id)}>
+            {[decision.policy, decision.rule_id].filter(Boolean).join(' · ')}
+          </a>
         )}
       </p>
       <p>{decision.reason}</p>
@@ -140,7 +173,11 @@ function Answer({ answer, version, isDraft }: AnswerProps) {
         </p>
       )}
       <p class="hint">
-        {isDraft ? 'By the draft' : answer.version === version ? 'By the set in force' : `By version ${answer.version.slice(0, 12)}`}
+        {isDraft
+          ? 'By the draft'
+          : answer.version === version
+            ? 'By the set in force'
+            : `By version ${answer.version.slice(0, 12)}`}
       </p>
       {documents.map(({ name, scope, rules }) => (
         <div key={name} class="traced">
@@ -150,7 +187,8 @@ function Answer({ answer, version, isDraft }: AnswerProps) {
           <ul class="plain-list">
             {rules.map(({ id, effect, outcome, detail, decided }) => (
               <li key={id} class={decided ? 'decided' : outcome}>
-                <span class="mono">{id}</span> <span class="hint">{effect.replaceAll('_', ' ')}</span> {outcome.replaceAll('_', ' ')}
+                <span class="mono">{id}</span> <span class="hint">{effect.replaceAll('_', ' ')}</span>{' '}
+                {outcome.replaceAll('_', ' ')}
                 {detail !== '' && <span class="hint"> – {detail}</span>}
                 {decided && <b> ← decided</b>}
               </li>

@@ -10,7 +10,7 @@ import { notify } from '../../ui/notices.tsx';
 import { readAll } from '../../ui/read.ts';
 import { useResource } from '../../ui/resource.ts';
 import { place } from '../../ui/router.ts';
-import { readStats, type RuleCount } from '../overview/stats.ts';
+import { type RuleCount, readStats } from '../overview/stats.ts';
 import { DocumentView } from './document-view.tsx';
 import { policyPath } from './paths.ts';
 import { Playground } from './playground.tsx';
@@ -55,9 +55,9 @@ export function PoliciesPage() {
   return (
     <div class="page wide">
       <PageHead title="Policies" note={data && <Version list={data.list} rules={data.rules} />}>
-        <a class="button" href="#playground" onClick={toPlayground}>
+        <button type="button" onClick={toPlayground}>
           Try a check
-        </a>
+        </button>
         {can('admin') && (
           <button type="button" class="solid" onClick={() => askReload(reload)}>
             Reload files
@@ -67,7 +67,11 @@ export function PoliciesPage() {
       <FailedReload />
       {data === undefined || chosen === undefined ? (
         <div class="panel">
-          <Empty>{data === undefined ? error || 'Loading…' : 'No policies are in force, so every check is denied. Add policy files, then reload them.'}</Empty>
+          <Empty>
+            {data === undefined
+              ? error || 'Loading…'
+              : 'No policies are in force, so every check is denied. Add policy files, then reload them.'}
+          </Empty>
         </div>
       ) : (
         <div class="inbox">
@@ -87,8 +91,7 @@ export function PoliciesPage() {
   );
 }
 
-function toPlayground(event: Event): void {
-  event.preventDefault();
+function toPlayground(): void {
   const target = document.getElementById('playground');
   target?.scrollIntoView({ block: 'start' });
   target?.querySelector('input')?.focus({ preventScroll: true });
@@ -106,7 +109,9 @@ const fileOf = ({ source }: PolicyDocument, files: readonly File[]): File | unde
   files.find(({ name }) => source === name || source.endsWith(`/${name}`) || source.startsWith(`${name}#`));
 
 const hitsOf = (hits: readonly RuleCount[], policy: string): number =>
-  hits.filter((each) => each.policy === policy).reduce((sum, { allow = 0, deny, pending = 0 }) => sum + allow + deny + pending, 0);
+  hits
+    .filter((each) => each.policy === policy)
+    .reduce((sum, { allow = 0, deny, pending = 0 }) => sum + allow + deny + pending, 0);
 
 type DocumentsProps = {
   readonly documents: readonly PolicyDocument[];

@@ -1,7 +1,8 @@
 /** A document of which only the rules are known, written as a policy file has them. Pure. */
 import type { PolicyDocument, Rule } from '../../base/api-types.ts';
 
-const quoted = (text: string): string => (/^[\w ./,%()-]+$/.test(text) && !/^[-\s]|\s$|: /.test(text) ? text : JSON.stringify(text));
+const quoted = (text: string): string =>
+  /^[\w ./,%()-]+$/.test(text) && !/^[-\s]|\s$|: /.test(text) ? text : JSON.stringify(text);
 const list = (texts: readonly string[]): string => `[${texts.map((text) => JSON.stringify(text)).join(', ')}]`;
 
 function ruleLines(rule: Rule): readonly string[] {
@@ -19,4 +20,6 @@ function ruleLines(rule: Rule): readonly string[] {
 }
 
 export const documentText = ({ name, scope }: Pick<PolicyDocument, 'name' | 'scope'>, rules: readonly Rule[]): string =>
-  [`name: ${quoted(name)}`, `scope: ${scope}`, '', 'rules:', ...rules.flatMap((rule) => [...ruleLines(rule), ''])].join('\n');
+  [`name: ${quoted(name)}`, `scope: ${scope}`, '', 'rules:', ...rules.flatMap((rule) => [...ruleLines(rule), ''])].join(
+    '\n',
+  );

@@ -3,32 +3,22 @@ import { useState } from 'preact/hooks';
 import type { Webhook } from '../../base/api-types.ts';
 import { count, plural } from '../../base/format.ts';
 import { boundOrg, call, can } from '../../session/session.ts';
-import { ask, Dialog, openDialog, showSecret, SubmitForm } from '../../ui/dialog.tsx';
 import { PagedTable } from '../../ui/data-table.tsx';
+import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
 import { Check, TextField } from '../../ui/fields.tsx';
 import { Ago, Empty, PageHead, State, Tag } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { usePages } from '../../ui/resource.ts';
+import { EVENTS } from './events.ts';
 
 const RENEW_MS = 10_000;
 
-export const EVENTS: readonly Webhook['events'][number][] = [
-  'approval.requested',
-  'approval.decided',
-  'approval.expired',
-  'halt.created',
-  'halt.released',
-  'budget.threshold',
-  'budget.exceeded',
-  'violation',
-  'policy.reload_failed',
-  'audit.unwritable',
-  'webhook.disabled',
-];
-
 export function WebhooksPage() {
-  const pages = usePages<Webhook>('webhooks', pageReader('/api/v1/webhooks', 'webhooks'), { isOff: !can('admin'), everyMs: RENEW_MS });
+  const pages = usePages<Webhook>('webhooks', pageReader('/api/v1/webhooks', 'webhooks'), {
+    isOff: !can('admin'),
+    everyMs: RENEW_MS,
+  });
   if (!can('admin'))
     return (
       <div class="page">
@@ -38,7 +28,10 @@ export function WebhooksPage() {
     );
   return (
     <div class="page">
-      <PageHead title="Webhooks" note="Signed calls to your own programs when something happens: at least once, in order, tried again for a day.">
+      <PageHead
+        title="Webhooks"
+        note="Signed calls to your own programs when something happens: at least once, in order, tried again for a day."
+      >
         <button type="button" class="solid" onClick={() => askWebhook(pages.reload)}>
           Create webhook
         </button>
@@ -53,7 +46,11 @@ export function WebhooksPage() {
           { title: 'Events', cell: ({ events }) => events.map((event) => <Tag key={event}>{event}</Tag>) },
           { title: 'Org', cell: ({ org_id: org }) => org ?? 'all' },
           { title: 'State', cell: (hook) => <HookState hook={hook} /> },
-          { title: 'Waiting', class: 'number', cell: ({ waiting, dropped }) => `${count(waiting)}${dropped > 0 ? ` (${count(dropped)} missed)` : ''}` },
+          {
+            title: 'Waiting',
+            class: 'number',
+            cell: ({ waiting, dropped }) => `${count(waiting)}${dropped > 0 ? ` (${count(dropped)} missed)` : ''}`,
+          },
           { title: 'Created', class: 'nowrap', cell: (hook) => <Ago at={hook.created_at} /> },
           { title: 'Control', class: 'row-actions', cell: (hook) => <Actions hook={hook} onDone={pages.reload} /> },
         ]}
@@ -62,7 +59,11 @@ export function WebhooksPage() {
   );
 }
 
-function HookState({ hook: { disabled_at: disabled, failing_since: failing, last_error: error } }: { readonly hook: Webhook }) {
+function HookState({
+  hook: { disabled_at: disabled, failing_since: failing, last_error: error },
+}: {
+  readonly hook: Webhook;
+}) {
   if (disabled === null && failing === null) return <State word="active" />;
   return (
     <>
@@ -118,7 +119,11 @@ function WebhookDialog({ onClose, onDone }: { readonly onClose: () => void; read
       events,
       ...(org.trim() === '' ? {} : { org_id: org.trim() }),
     });
-    showSecret('Signing secret', `What ${created.url} checks the signatures with. It will not be shown again.`, created.secret);
+    showSecret(
+      'Signing secret',
+      `What ${created.url} checks the signatures with. It will not be shown again.`,
+      created.secret,
+    );
     onClose();
     await onDone();
   };
@@ -141,11 +146,19 @@ function WebhookDialog({ onClose, onDone }: { readonly onClose: () => void; read
               key={event}
               label={event}
               checked={events.includes(event)}
-              onChecked={(isChosen) => setEvents(EVENTS.filter((each) => (each === event ? isChosen : events.includes(each))))}
+              onChecked={(isChosen) =>
+                setEvents(EVENTS.filter((each) => (each === event ? isChosen : events.includes(each))))
+              }
             />
           ))}
         </fieldset>
-        <TextField label="Org" value={org} onValue={setOrg} readOnly={boundOrg() !== null} hint="Events of this org only. Leave empty for all orgs." />
+        <TextField
+          label="Org"
+          value={org}
+          onValue={setOrg}
+          readOnly={boundOrg() !== null}
+          hint="Events of this org only. Leave empty for all orgs."
+        />
       </SubmitForm>
     </Dialog>
   );
