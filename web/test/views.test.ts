@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Approval, AuditEntry, Budget, OpRecord, Stats, TreeNode, TreeOrg } from '../src/base/api-types.ts';
+import type { Approval, AuditEntry, Budget, OpRecord, TreeNode, TreeOrg } from '../src/base/api-types.ts';
 import { agentName, agentPath, count, duration, measured, money, plural, shortId } from '../src/base/format.ts';
 import { visible } from '../src/base/visible.ts';
 import { filterTree } from '../src/pages/agents/tree.ts';
@@ -10,7 +10,7 @@ import { timelineOf } from '../src/pages/operations/timeline.ts';
 import { lineOfRule, partsOfYaml } from '../src/pages/policies/highlight.ts';
 import { documentText } from '../src/pages/policies/rule-text.ts';
 import { bestOf } from '../src/shell/matches.ts';
-import { perSecond, seriesOf, sumsOf } from '../src/ui/series.ts';
+import { type Minute, perSecond, seriesOf, sumsOf } from '../src/ui/series.ts';
 
 describe('words and figures', () => {
   test('are as people read them', () => {
@@ -47,7 +47,7 @@ describe('words and figures', () => {
 });
 
 describe('series', () => {
-  const minute = (at: string, allow: number): Stats['minutes'][number] => ({
+  const minute = (at: string, allow: number): Minute => ({
     ...{ at, allow, deny: 1, pending: 0, spend_usd: 0.5 },
     latency_ms: { p50: 1, p95: 2, p99: allow },
   });

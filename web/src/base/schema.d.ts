@@ -1280,7 +1280,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Counts checks, denies and spend of the last 24 hours, minute by minute
+         * Counts checks, denies and spend over the last 15 minutes to the last 30 days
          * @description Needs the `read` scope.
          */
         get: operations["get_stats"];
@@ -1566,6 +1566,26 @@ export interface paths {
          * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_hooks_gemini"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agent-hooks/intercept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answers an interceptor of AGENT-HOOKS-0.1 with its verdict
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
+         */
+        post: operations["post_v1_agent_hooks_intercept_root"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1903,6 +1923,7 @@ export interface components {
             approvalId?: string;
             obligations?: components["schemas"]["Obligation"][];
             opHome?: string;
+            remedy?: string;
         };
         Obligation: {
             id?: string;
@@ -1939,6 +1960,7 @@ export interface components {
             approvalId?: string;
             obligations?: components["schemas"]["Obligation"][];
             opHome?: string;
+            remedy?: string;
         };
         CheckError: {
             code?: string;
@@ -3043,6 +3065,7 @@ export interface components {
                 resources: string[];
                 when: string | null;
                 reason: string | null;
+                remedy: string | null;
                 /** @description Of a rule that requires an approval. */
                 approval: {
                     min: number;
@@ -3106,6 +3129,8 @@ export interface components {
                 policy: string | null;
                 rule_id: string | null;
                 reason: string;
+                /** @description What the agent may do instead, of a deny that says it. */
+                remedy: string | null;
                 /** @description On which terms, where an approval is required. */
                 approval: {
                     min: number;
@@ -3258,9 +3283,11 @@ export interface components {
             unspent_usd: number;
         };
         GetStatsAnswer: {
+            /** @enum {string} */
+            window: "15m" | "1h" | "24h" | "7d" | "30d";
             /**
              * Format: date-time
-             * @description 24 hours ago, or the start of the gateway.
+             * @description The beginning of the window, or since when anything is known.
              */
             from: string;
             /**
@@ -3310,8 +3337,49 @@ export interface components {
                 p95: number | null;
                 p99: number | null;
             } | null;
-            /** @description Those in which something happened, the oldest first. */
-            minutes: {
+            /** @description At most 50 of each: the rules that decided most, the busiest agents, those that spent most. */
+            top: {
+                rules: {
+                    policy: string;
+                    rule_id: string;
+                    allow: number;
+                    deny: number;
+                    pending: number;
+                }[];
+                agents: {
+                    org_id: string;
+                    team_id: string;
+                    agent_id: string;
+                    checks: number;
+                    denies: number;
+                }[];
+                spenders: {
+                    org_id: string;
+                    team_id: string;
+                    agent_id: string;
+                    spend_usd: number;
+                }[];
+            };
+            /** @description For windows up to a day: the minutes in which something happened, the oldest first. */
+            minutes?: {
+                /**
+                 * Format: date-time
+                 * @description RFC 3339, UTC
+                 */
+                at: string;
+                allow: number;
+                deny: number;
+                pending: number;
+                spend_usd: number;
+                /** @description At most so many milliseconds. It is of the whole gateway: null for a single org. */
+                latency_ms: {
+                    p50: number | null;
+                    p95: number | null;
+                    p99: number | null;
+                } | null;
+            }[];
+            /** @description For longer windows, likewise. */
+            hours?: {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC
@@ -3572,6 +3640,8 @@ export interface components {
                 op_id: string | null;
                 /** @description The approval that a person must give, or has given. */
                 approval_id?: string;
+                /** @description What the agent may do instead of what is denied. */
+                remedy?: string;
                 /** @description What the caller must do to the arguments or the result. Absent: nothing. */
                 obligations?: {
                     id: string;
@@ -3646,6 +3716,8 @@ export interface components {
                     op_id: string | null;
                     /** @description The approval that a person must give, or has given. */
                     approval_id?: string;
+                    /** @description What the agent may do instead of what is denied. */
+                    remedy?: string;
                     /** @description What the caller must do to the arguments or the result. Absent: nothing. */
                     obligations?: {
                         id: string;
@@ -3683,6 +3755,8 @@ export interface components {
                 op_id: string | null;
                 /** @description The approval that a person must give, or has given. */
                 approval_id?: string;
+                /** @description What the agent may do instead of what is denied. */
+                remedy?: string;
                 /** @description What the caller must do to the arguments or the result. Absent: nothing. */
                 obligations?: {
                     id: string;
@@ -3746,6 +3820,8 @@ export interface components {
                 op_id: string | null;
                 /** @description The approval that a person must give, or has given. */
                 approval_id?: string;
+                /** @description What the agent may do instead of what is denied. */
+                remedy?: string;
                 /** @description What the caller must do to the arguments or the result. Absent: nothing. */
                 obligations?: {
                     id: string;
@@ -3767,6 +3843,84 @@ export interface components {
         /** @description The decision, in the fields that the coding agent knows. */
         PostHooksClaudeCodeAnswer: {
             [key: string]: unknown;
+        };
+        PostV1AgentHooksInterceptRootRequest: {
+            /** @constant */
+            spec: "agent-hooks/0.1";
+            /** @enum {string} */
+            interception_point: "agent_startup" | "input" | "pre_model_call" | "post_model_call" | "pre_tool_call" | "post_tool_call" | "output" | "agent_shutdown";
+            agent: {
+                id: string;
+                framework: string;
+            } & {
+                [key: string]: unknown;
+            };
+            session: {
+                id: string;
+            } & {
+                [key: string]: unknown;
+            };
+            tool_call?: ({
+                id: string;
+                name: string;
+                args: {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            tool_result?: ({
+                is_error: boolean;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+        } & {
+            [key: string]: unknown;
+        };
+        PostV1AgentHooksInterceptRootAnswer: {
+            /** @constant */
+            decision: "allow";
+            warnings?: {
+                reason: string;
+                message: string;
+            }[];
+            evidence?: {
+                verification_pointers: {
+                    [key: string]: string;
+                };
+            };
+        } | {
+            /** @constant */
+            decision: "transform";
+            transform: {
+                /** @constant */
+                path: "$target";
+                value: {
+                    [key: string]: unknown;
+                };
+            };
+            warnings?: {
+                reason: string;
+                message: string;
+            }[];
+            evidence?: {
+                verification_pointers: {
+                    [key: string]: string;
+                };
+            };
+        } | {
+            /** @constant */
+            decision: "deny";
+            reason: string;
+            message: string;
+            approval?: {
+                id: string;
+            };
+            evidence?: {
+                verification_pointers: {
+                    [key: string]: string;
+                };
+            };
         };
         GetHealthzRootAnswer: {
             /** @constant */
@@ -7074,6 +7228,7 @@ export interface operations {
                      *           ],
                      *           "when": null,
                      *           "reason": "web tools only",
+                     *           "remedy": null,
                      *           "approval": {
                      *             "min": 1,
                      *             "expires_secs": 1,
@@ -7156,6 +7311,7 @@ export interface operations {
                      *         "policy": "search-team",
                      *         "rule_id": "web-only",
                      *         "reason": "web tools only",
+                     *         "remedy": null,
                      *         "approval": {
                      *           "min": 1,
                      *           "expires_secs": 1,
@@ -7602,6 +7758,7 @@ export interface operations {
     get_stats: {
         parameters: {
             query?: {
+                window?: "15m" | "1h" | "24h" | "7d" | "30d";
                 org_id?: string;
             };
             header?: never;
@@ -7618,6 +7775,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "window": "15m",
                      *       "from": "2026-01-31T12:00:00Z",
                      *       "to": "2026-01-31T12:00:00Z",
                      *       "checks": {
@@ -7669,7 +7827,49 @@ export interface operations {
                      *         "p95": null,
                      *         "p99": null
                      *       },
+                     *       "top": {
+                     *         "rules": [
+                     *           {
+                     *             "policy": "search-team",
+                     *             "rule_id": "web-only",
+                     *             "allow": 1,
+                     *             "deny": 1,
+                     *             "pending": 1
+                     *           }
+                     *         ],
+                     *         "agents": [
+                     *           {
+                     *             "org_id": "acme",
+                     *             "team_id": "search",
+                     *             "agent_id": "crawler",
+                     *             "checks": 1,
+                     *             "denies": 1
+                     *           }
+                     *         ],
+                     *         "spenders": [
+                     *           {
+                     *             "org_id": "acme",
+                     *             "team_id": "search",
+                     *             "agent_id": "crawler",
+                     *             "spend_usd": 1
+                     *           }
+                     *         ]
+                     *       },
                      *       "minutes": [
+                     *         {
+                     *           "at": "2026-01-31T12:00:00Z",
+                     *           "allow": 1,
+                     *           "deny": 1,
+                     *           "pending": 1,
+                     *           "spend_usd": 1,
+                     *           "latency_ms": {
+                     *             "p50": null,
+                     *             "p95": null,
+                     *             "p99": null
+                     *           }
+                     *         }
+                     *       ],
+                     *       "hours": [
                      *         {
                      *           "at": "2026-01-31T12:00:00Z",
                      *           "allow": 1,
@@ -8078,6 +8278,7 @@ export interface operations {
                      *         "audit_id": 1,
                      *         "op_id": "4bf92f3577b34da6:00f067aa0ba902b7",
                      *         "approval_id": "a approval id",
+                     *         "remedy": "a remedy",
                      *         "obligations": [
                      *           {
                      *             "id": "a id",
@@ -8253,6 +8454,7 @@ export interface operations {
                      *         "audit_id": 1,
                      *         "op_id": "4bf92f3577b34da6:00f067aa0ba902b7",
                      *         "approval_id": "a approval id",
+                     *         "remedy": "a remedy",
                      *         "obligations": [
                      *           {
                      *             "id": "a id",
@@ -8507,6 +8709,71 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    post_v1_agent_hooks_intercept_root: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "spec": "agent-hooks/0.1",
+                 *       "interception_point": "agent_startup",
+                 *       "agent": {
+                 *         "id": "a id",
+                 *         "framework": "a framework"
+                 *       },
+                 *       "session": {
+                 *         "id": "a id"
+                 *       },
+                 *       "tool_call": {
+                 *         "id": "a id",
+                 *         "name": "a name",
+                 *         "args": {}
+                 *       },
+                 *       "tool_result": {
+                 *         "is_error": false
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["PostV1AgentHooksInterceptRootRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "decision": "allow",
+                     *       "warnings": [
+                     *         {
+                     *           "reason": "web tools only",
+                     *           "message": "a message"
+                     *         }
+                     *       ],
+                     *       "evidence": {
+                     *         "verification_pointers": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PostV1AgentHooksInterceptRootAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     get_healthz_root: {
         parameters: {
             query?: never;
@@ -8681,7 +8948,8 @@ export interface operations {
                      *           "properties": {}
                      *         }
                      *       ],
-                     *       "opHome": "a opHome"
+                     *       "opHome": "a opHome",
+                     *       "remedy": "a remedy"
                      *     }
                      */
                     "application/json": components["schemas"]["CheckActionResponse"];
@@ -8761,7 +9029,8 @@ export interface operations {
                      *           "obligations": [
                      *             {}
                      *           ],
-                     *           "opHome": "a opHome"
+                     *           "opHome": "a opHome",
+                     *           "remedy": "a remedy"
                      *         }
                      *       ]
                      *     }

@@ -47,7 +47,7 @@ export type Step = {
 
 export type Series = { readonly stepMs: number; readonly steps: readonly Step[] };
 
-type Minute = Stats['minutes'][number];
+export type Minute = NonNullable<Stats['minutes']>[number];
 
 /** Fewer say nothing. */
 const LEAST_STEPS = 10;

@@ -30,23 +30,23 @@ const Bar = ({
 
 const Bars = ({ children }: { readonly children: ComponentChildren }) => <ol class="bars">{children}</ol>;
 
-export function RulesPanel({ stats, orgId }: PanelProps) {
-  const rules = stats.top.rules.filter(({ deny }) => deny > 0).sort((one, other) => other.deny - one.deny);
-  const most = rules[0]?.deny ?? 1;
-  const causes = stats.stats.denies.by_cause.filter(({ cause }) => cause !== 'rule');
+export function RulesPanel({ stats: { stats }, orgId }: PanelProps) {
+  const rules = stats.denies.by_rule;
+  const most = rules[0]?.count ?? 1;
+  const causes = stats.denies.by_cause.filter(({ cause }) => cause !== 'rule');
   return (
     <Panel title="Top denied rules">
       {rules.length === 0 ? (
         <Empty>No rule has denied anything.</Empty>
       ) : (
         <Bars>
-          {rules.slice(0, SHOWN).map(({ policy, rule_id: rule, deny }) => (
-            <Bar key={`${policy} ${rule}`} part={deny / most} tone="deny">
+          {rules.slice(0, SHOWN).map(({ policy, rule_id: rule, count: denials }) => (
+            <Bar key={`${policy} ${rule}`} part={denials / most} tone="deny">
               <a class="clip" href={policy === null ? '/policies' : policyPath(policy, rule)}>
                 {policy === null ? 'no rule, or all others' : `${policy} · ${rule}`}
               </a>
               <a class="number" href={`/audit${queryOf({ decision: 'deny', policy, rule_id: rule, org_id: orgId })}`}>
-                {count(deny)} <span class="sr-only">denials in the audit log</span>
+                {count(denials)} <span class="sr-only">denials in the audit log</span>
               </a>
             </Bar>
           ))}
@@ -66,7 +66,7 @@ export function RulesPanel({ stats, orgId }: PanelProps) {
 }
 
 export function SpendersPanel({ stats, orgId }: PanelProps) {
-  const { spenders } = stats.top;
+  const { spenders } = stats.stats.top;
   const most = spenders[0]?.spend_usd || 1;
   return (
     <Panel title="Top spenders" more={<a href={`/budgets${queryOf({ org_id: orgId })}`}>Budgets</a>}>
@@ -87,20 +87,19 @@ export function SpendersPanel({ stats, orgId }: PanelProps) {
 }
 
 export function AgentsPanel({ stats }: PanelProps) {
-  const { agents } = stats.top;
-  const isRanked = agents.some(({ checks }) => checks !== undefined);
-  const most = Math.max(1, ...agents.map(({ checks, denies }) => checks ?? denies));
+  const { agents } = stats.stats.top;
+  const most = Math.max(1, ...agents.map(({ checks }) => checks));
   return (
-    <Panel title={isRanked ? 'Busiest agents' : 'Agents denied most'}>
+    <Panel title="Busiest agents">
       {agents.length === 0 ? (
         <Empty>No agent has asked for anything.</Empty>
       ) : (
         <Bars>
           {agents.slice(0, SHOWN).map(({ checks, denies, ...agent }) => (
-            <Bar key={JSON.stringify(agent)} part={(checks ?? denies) / most}>
+            <Bar key={JSON.stringify(agent)} part={checks / most}>
               <AgentLink agent={agent} />
               <span class="number">
-                {checks !== undefined && `${count(checks)} checks`}
+                {count(checks)} checks
                 {denies > 0 && (
                   <a
                     class="bad"

@@ -50,7 +50,7 @@ async function readPolicies(): Promise<InForce> {
 export function PoliciesPage() {
   const { query } = place.value;
   const { data, error, reload } = useResource(`policies ${reloadError.value?.at}`, readPolicies, { everyMs: RENEW_MS });
-  const hits = useResource('hits', async () => (await readStats('24h', '')).top.rules, { everyMs: RENEW_MS });
+  const hits = useResource('hits', async () => (await readStats('24h', '')).stats.top.rules, { everyMs: RENEW_MS });
   const chosen = data?.documents.find(({ name }) => name === query.get('policy')) ?? data?.documents[0];
   return (
     <div class="page wide">
@@ -111,7 +111,7 @@ const fileOf = ({ source }: PolicyDocument, files: readonly File[]): File | unde
 const hitsOf = (hits: readonly RuleCount[], policy: string): number =>
   hits
     .filter((each) => each.policy === policy)
-    .reduce((sum, { allow = 0, deny, pending = 0 }) => sum + allow + deny + pending, 0);
+    .reduce((sum, { allow, deny, pending }) => sum + allow + deny + pending, 0);
 
 type DocumentsProps = {
   readonly documents: readonly PolicyDocument[];
