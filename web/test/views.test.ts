@@ -6,6 +6,7 @@ import { filterTree } from '../src/pages/agents/tree.ts';
 import { diffOf, lastApproved } from '../src/pages/approvals/diff.ts';
 import { chainOf, sentenceOf } from '../src/pages/audit/sentence.ts';
 import { byNearest, projectionOf } from '../src/pages/budgets/projection.ts';
+import { ruleLines } from '../src/pages/changes/rule-lines.ts';
 import { timelineOf } from '../src/pages/operations/timeline.ts';
 import { lineOfRule, partsOfYaml } from '../src/pages/policies/highlight.ts';
 import { documentText } from '../src/pages/policies/rule-text.ts';
@@ -180,6 +181,17 @@ describe('the audit log', () => {
       ['Signal acknowledged by the agent', null, 500],
       ['Ended: terminated', null, 500],
     ]);
+  });
+});
+
+describe('what changed', () => {
+  test('names the rules of a policy, and how many more there are', () => {
+    const changes = [
+      { kind: 'added', document: 'p', rule_id: 'r' },
+      { kind: 'changed', document: 'p', rule_id: null },
+    ];
+    expect(ruleLines({ changes, more: 3 })).toEqual(['added p · r', 'changed p', 'and 3 more']);
+    expect(ruleLines({ name: 'ci' })).toEqual([]);
   });
 });
 

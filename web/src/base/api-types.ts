@@ -23,6 +23,7 @@ export type PolicyDocument = PolicyList['documents'][number];
 export type Rule = Schemas['GetPoliciesRulesAnswer']['rules'][number];
 export type Explanation = Schemas['PostPoliciesExplainAnswer'];
 export type Stats = Schemas['GetStatsAnswer'];
+export type Change = Schemas['GetChangesAnswer']['changes'][number];
 export type Readiness = Schemas['GetReadyzRootAnswer'];
 export type Methods = Schemas['GetAuthMethodsAnswer'];
 export type Scope = ApiKey['scopes'][number];

@@ -1212,6 +1212,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what people and files have changed, newest first
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/witness": {
         parameters: {
             query?: never;
@@ -3186,7 +3206,7 @@ export interface components {
                  */
                 timestamp: string;
                 /** @enum {string} */
-                event_type: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed";
+                event_type: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed" | "SettingsChanged";
                 lineage: {
                     org_id: string | null;
                     team_id: string | null;
@@ -3207,6 +3227,30 @@ export interface components {
                 gateway?: string;
                 prev_hash: string;
                 hash: string;
+            }[];
+            /** @description The `cursor` of the next page; null on the last one. */
+            next_cursor: string | null;
+            /** @description Of a cluster: the gateways that did not answer, so that what they have is missing. */
+            incomplete?: string[];
+        };
+        GetChangesAnswer: {
+            changes: {
+                /**
+                 * Format: date-time
+                 * @description RFC 3339, UTC
+                 */
+                at: string;
+                /** @enum {string} */
+                kind: "policy" | "key" | "account" | "halt" | "webhook" | "settings" | "agent";
+                /** @description One sentence for people. */
+                summary: string;
+                /** @description Who changed it, as `actor` of the audit entry. */
+                by: string;
+                audit_id: number;
+                /** @description The payload of the audit entry. */
+                details: {
+                    [key: string]: unknown;
+                };
             }[];
             /** @description The `cursor` of the next page; null on the last one. */
             next_cursor: string | null;
@@ -7477,7 +7521,7 @@ export interface operations {
                 org_id?: string;
                 team_id?: string;
                 agent_id?: string;
-                event_type?: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed";
+                event_type?: string;
                 decision?: "allow" | "deny";
                 op_id?: string;
                 actor?: string;
@@ -7551,7 +7595,7 @@ export interface operations {
                 org_id?: string;
                 team_id?: string;
                 agent_id?: string;
-                event_type?: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed";
+                event_type?: string;
                 decision?: "allow" | "deny";
                 op_id?: string;
                 actor?: string;
@@ -7580,6 +7624,56 @@ export interface operations {
                 content: {
                     "application/x-ndjson": string;
                     "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_changes: {
+        parameters: {
+            query?: {
+                org_id?: string;
+                since?: string;
+                until?: string;
+                per_page?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "changes": [
+                     *         {
+                     *           "at": "2026-01-31T12:00:00Z",
+                     *           "kind": "policy",
+                     *           "summary": "a summary",
+                     *           "by": "a by",
+                     *           "audit_id": 1,
+                     *           "details": {}
+                     *         }
+                     *       ],
+                     *       "next_cursor": null,
+                     *       "incomplete": [
+                     *         "a incomplete"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetChangesAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
