@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Approval, AuditEntry, Budget, OpRecord, TreeNode, TreeOrg } from '../src/base/api-types.ts';
+import type { Approval, AuditEntry, Budget, Change, OpRecord, TreeNode, TreeOrg } from '../src/base/api-types.ts';
 import { agentName, agentPath, count, duration, measured, money, plural, shortId } from '../src/base/format.ts';
 import { visible } from '../src/base/visible.ts';
 import { filterTree } from '../src/pages/agents/tree.ts';
@@ -7,6 +7,7 @@ import { diffOf, lastApproved } from '../src/pages/approvals/diff.ts';
 import { chainOf, sentenceOf } from '../src/pages/audit/sentence.ts';
 import { byNearest, projectionOf } from '../src/pages/budgets/projection.ts';
 import { ruleLines } from '../src/pages/changes/rule-lines.ts';
+import { runsOf } from '../src/pages/changes/runs.ts';
 import { timelineOf } from '../src/pages/operations/timeline.ts';
 import { lineOfRule, partsOfYaml } from '../src/pages/policies/highlight.ts';
 import { documentText } from '../src/pages/policies/rule-text.ts';
@@ -185,6 +186,13 @@ describe('the audit log', () => {
 });
 
 describe('what changed', () => {
+  test('is one line for many changes of one kind by one hand', () => {
+    const change = (kind: string, by: string): Change => ({ kind, by }) as Change;
+    const many = Array.from({ length: 5 }, () => change('agent', 'key:a'));
+    const runs = runsOf([change('halt', 'key:a'), ...many, change('agent', 'key:b'), change('key', 'key:b')]);
+    expect(runs.map((run) => run.length)).toEqual([1, 5, 1, 1]);
+  });
+
   test('names the rules of a policy, and how many more there are', () => {
     const changes = [
       { kind: 'added', document: 'p', rule_id: 'r' },

@@ -159,7 +159,8 @@ function optionsOf(
       {
         ...axis,
         grid: { show: false },
-        size: 24,
+        size: 30,
+        gap: 8,
         values: (_plot, splits) => splits.map((secs) => clockTime(secs * 1_000)),
         space: 84,
       },

@@ -130,7 +130,7 @@ type TimeProps = {
 
 /** A local time, which stands in the address as the moment it is. Without an end its year takes six digits. */
 export const TimeField = ({ label, value, onValue, hint }: TimeProps) => (
-  <Field label={label} hint={hint}>
+  <Field label={label} hint={hint} class="time">
     {(attributes) => (
       <input
         type="datetime-local"

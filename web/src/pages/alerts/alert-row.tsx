@@ -31,15 +31,14 @@ export function AlertRow({ alert, isSeen }: { readonly alert: Alert; readonly is
         {(agent !== undefined || victim !== undefined) && alert.kind === 'violation' && (
           <p class="who-whom">
             {agent !== undefined && (
-              <>
+              <span>
                 <span class="hint">Culprit</span> <AgentLink agent={agent} />
-              </>
+              </span>
             )}
             {victim !== undefined && (
-              <>
-                {' '}
+              <span>
                 <span class="hint">Victim</span> <AgentLink agent={victim} />
-              </>
+              </span>
             )}
           </p>
         )}

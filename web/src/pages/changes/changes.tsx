@@ -1,7 +1,7 @@
 /** What people and files changed, over any time: the first question of every incident. */
 import type { Change } from '../../base/api-types.ts';
 import { nowMs } from '../../base/clock.ts';
-import { dateTime, shortTime } from '../../base/format.ts';
+import { dateTime, plural, shortTime } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';
 import { boundOrg } from '../../session/session.ts';
 import { ListNote } from '../../ui/data-table.tsx';
@@ -11,6 +11,7 @@ import { pageReader } from '../../ui/read.ts';
 import { usePages } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
 import { ruleLines } from './rule-lines.ts';
+import { runsOf } from './runs.ts';
 
 const HOUR_MS = 3_600_000;
 const KINDS = ['policy', 'key', 'account', 'halt', 'webhook', 'shadow', 'settings', 'agent'];
@@ -57,13 +58,33 @@ export function ChangesPage() {
       </search>
       <div class="panel">
         <ul class="rows">
-          {rows.map((change) => (
-            <ChangeRow key={`${change.audit_id} ${change.at}`} change={change} />
-          ))}
+          {runsOf(rows).map((run) =>
+            run.length === 1 ? run.map(changeRow) : <Run key={`run ${run[0]?.audit_id}`} run={run} />,
+          )}
         </ul>
         <ListNote pages={{ ...pages, rows }} empty="Nothing was changed in this time." />
       </div>
     </div>
+  );
+}
+
+const changeRow = (change: Change) => <ChangeRow key={`${change.audit_id} ${change.at}`} change={change} />;
+
+function Run({ run }: { readonly run: readonly Change[] }) {
+  const [newest] = run;
+  if (newest === undefined) return null;
+  return (
+    <li class="run">
+      <details class="group">
+        <summary>
+          <Tag>{newest.kind}</Tag> <strong>{plural(run.length, 'change')}</strong>{' '}
+          <span class="hint">
+            by <bdi>{newest.by}</bdi>, the last {shortTime(newest.at)}: {newest.summary}
+          </span>
+        </summary>
+        <ul class="rows">{run.map(changeRow)}</ul>
+      </details>
+    </li>
   );
 }
 

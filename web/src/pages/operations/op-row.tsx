@@ -24,6 +24,9 @@ export const Doing = ({ op }: { readonly op: Pick<Op, 'action' | 'resource'> }) 
   </>
 );
 
+/** In these states the reason is that of the rule that allowed it. */
+const UNREMARKABLE: ReadonlySet<string> = new Set(['running', 'completed']);
+
 type RowProps = {
   readonly op: Op;
   readonly at: number;
@@ -51,7 +54,7 @@ export function OpRow({ op, at, isGone, isUnknown }: RowProps) {
       </td>
       <td class="clip">
         <State word={shownWord(op)} isAsked={op.asked !== undefined} />
-        {op.reason !== '' && op.state !== 'running' && (
+        {op.reason !== '' && !UNREMARKABLE.has(shownWord(op)) && (
           <span class="reason" title={op.reason}>
             {op.reason}
           </span>
