@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packPython } from './pack-python.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = resolve(process.argv[2] ?? join(root, 'artifacts'));
@@ -18,4 +19,6 @@ for (const workspace of [[], ['--workspace', 'svc-gateway-sdk']])
     stdio: ['ignore', 'ignore', 'inherit'],
     shell: process.platform === 'win32', // npm is a batch file there
   });
-for (const name of readdirSync(folder).sort()) if (/^svc-gateway.*\.tgz$/.test(name)) console.log(join(folder, name));
+const skipped = packPython(folder);
+if (skipped !== undefined) console.error(`The Python package is not packed: ${skipped}`);
+for (const name of readdirSync(folder).sort()) if (/^svc[-_]gateway/.test(name)) console.log(join(folder, name));

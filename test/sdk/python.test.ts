@@ -1,6 +1,10 @@
-/** The Python package: its own tests, its types and its style, each as its tools say. */
+/** The Python package: its own tests, its types and its style, each as its tools say, and what is packed of it. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { environment, PYTHON_SDK, run } from '../support/python.ts';
 
 const found = environment('tests', [join(PYTHON_SDK, 'requirements-test.txt')]);
@@ -30,5 +34,25 @@ describe.skipIf(python === '')('the Python package', () => {
     expect(check.status, check.output).toBe(0);
     const format = await run(python, ['-m', 'ruff', 'format', '--no-cache', '--check', 'src', 'tests']);
     expect(format.status, format.output).toBe(0);
+  });
+
+  test('is packed as a wheel and an sdist, which pip installs as the documents say', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-wheel-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    execFileSync(process.execPath, [join(PACKAGE_ROOT, 'scripts', 'pack.mjs'), join(folder, 'artifacts')]);
+    const { version } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
+    expect(readdirSync(join(folder, 'artifacts')).filter((name) => name.startsWith('svc_gateway'))).toEqual([
+      `svc_gateway-${version}-py3-none-any.whl`,
+      `svc_gateway-${version}.tar.gz`,
+    ]);
+    const line = /^pip install \S+/m.exec(readFileSync(join(PACKAGE_ROOT, 'docs', 'sdk-python.md'), 'utf8'))?.[0];
+    const code =
+      'import svc_gateway, pathlib; print(svc_gateway.__version__, (pathlib.Path(svc_gateway.__file__).parent / "py.typed").exists())';
+    const lines = `python3 -m venv env; export PATH=$PWD/env/bin:$PATH; ${line} --quiet --no-index; python -c '${code}'`;
+    const typed = spawnSync('bash', ['-ec', lines], { cwd: folder, encoding: 'utf8' });
+    expect({ output: typed.stdout, errors: typed.stderr.replace(/^\[notice\].*\n?|^\n/gm, '') }).toEqual({
+      output: `${version} True\n`,
+      errors: '',
+    });
   });
 });

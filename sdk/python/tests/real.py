@@ -117,7 +117,10 @@ class RealGateway:
         """The approval that this agent waits for."""
 
         def found() -> Any:
-            approvals = self.call('GET', '/api/v1/approvals?state=pending')['approvals']
+            try:
+                approvals = self.call('GET', '/api/v1/approvals?state=pending')['approvals']
+            except OSError:
+                return None  # it is starting
             return next((each for each in approvals if each['agent']['agent_id'] == agent_id), None)
 
         return eventually(found)

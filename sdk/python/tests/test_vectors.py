@@ -163,7 +163,12 @@ def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Rea
 
 @pytest.mark.parametrize(('name', 'case'), CASES, ids=[f'{name}: {case["name"]}' for name, case in CASES])
 def test_vector(gateways: dict[str, RealGateway], name: str, case: dict[str, Any]) -> None:
-    options = {'poll_interval': 0.1, 'on_warning': lambda _error: None, **case.get('options', {})}
+    options = {
+        'poll_interval': 0.1,
+        'approval_timeout': 60,
+        'on_warning': lambda _error: None,
+        **case.get('options', {}),
+    }
     agent = f'acme/vectors/{name}-{CASES.index((name, case))}'
     client = AgentClient(gateways[name].url, agent, api_key=ADMIN_KEY, **options)
     try:
