@@ -29,10 +29,11 @@ describe.skipIf(python === '')('the Python package', () => {
     expect(status, output).toBe(0);
   });
 
-  test('is written as ruff says', async () => {
-    const check = await run(python, ['-m', 'ruff', 'check', '--no-cache', 'src', 'tests']);
+  test('is written as ruff says, and so are the examples', async () => {
+    const places = ['--config', 'pyproject.toml', 'src', 'tests', '../../examples/python'];
+    const check = await run(python, ['-m', 'ruff', 'check', '--no-cache', ...places]);
     expect(check.status, check.output).toBe(0);
-    const format = await run(python, ['-m', 'ruff', 'format', '--no-cache', '--check', 'src', 'tests']);
+    const format = await run(python, ['-m', 'ruff', 'format', '--no-cache', '--check', ...places]);
     expect(format.status, format.output).toBe(0);
   });
 
