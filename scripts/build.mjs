@@ -23,6 +23,7 @@ for (const path of [...old.map((name) => join(ROOT, 'dist', name)), SDK_DIST])
   rmSync(path, { recursive: true, force: true });
 // The SDK first: `svc mcp` imports it as every agent does, by its name, and so needs its types.
 if ((await compiled(join(ROOT, 'sdk', 'typescript', 'tsconfig.build.json'))) !== 0) process.exit(1);
+await bundlePolicies();
 writeEntries();
 if ((await compiled(join(ROOT, 'tsconfig.build.json'))) !== 0) process.exit(1);
 await Promise.all([bundle(), buildDashboard()]);
@@ -58,10 +59,35 @@ function writeEntries() {
     const types = readFileSync(join(cjs, file), 'utf8');
     writeFileSync(join(cjs, file), types.replaceAll(/((?:from|import\() ?'\.\/[\w-]+)\.ts'/g, "$1.js'"));
   }
-  const names = Object.keys(createRequire(import.meta.url)(join(cjs, 'index.js'))).sort();
   mkdirSync(esm);
-  writeFileSync(join(esm, 'index.js'), `export { ${names.join(', ')} } from '../cjs/index.js';\n`);
-  writeFileSync(join(esm, 'index.d.ts'), "export * from '../cjs/index.js';\n");
+  const { exports } = JSON.parse(readFileSync(join(SDK_DIST, '..', 'package.json'), 'utf8'));
+  for (const { import: entry } of Object.values(exports).filter((each) => typeof each === 'object')) {
+    const name = /^\.\/dist\/esm\/([\w-]+)\.js$/.exec(entry.default)[1];
+    const names = Object.keys(createRequire(import.meta.url)(join(cjs, `${name}.js`))).sort();
+    writeFileSync(join(esm, `${name}.js`), `export { ${names.join(', ')} } from '../cjs/${name}.js';\n`);
+    writeFileSync(join(esm, `${name}.d.ts`), `export * from '../cjs/${name}.js';\n`);
+  }
+}
+
+/**
+ * The policy code, for the fake gateway of the SDK's tests: one file, without Node.js and all libraries, so that a
+ * test of an agent decides by the very rules of the gateway.
+ */
+async function bundlePolicies() {
+  const { rolldown } = await import('rolldown');
+  const linked = await rolldown({
+    cwd: ROOT,
+    platform: 'neutral',
+    input: join(ROOT, 'sdk', 'typescript', 'policy', 'policy.ts'),
+    external: /^node:/,
+    treeshake: { moduleSideEffects: false },
+    resolve: { mainFields: ['module', 'main'] },
+    logLevel: 'warn',
+  });
+  await linked.write({ file: join(SDK_DIST, 'cjs', 'policy.js'), format: 'cjs', exports: 'named', minify: true });
+  await linked.close();
+  for (const name of ['re2js', 'yaml']) copyLicense(name, join(SDK_DIST, 'cjs'));
+  cpSync(join(ROOT, 'sdk', 'typescript', 'src', 'policy.d.ts'), join(SDK_DIST, 'cjs', 'policy.d.ts'));
 }
 
 /**
@@ -94,12 +120,13 @@ async function bundle() {
 async function buildDashboard() {
   const { build } = await import('vite');
   await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'warn' });
-  for (const name of ['preact', '@preact/signals', '@tanstack/virtual-core', 'uplot']) copyLicense(name, 'web');
+  for (const name of ['preact', '@preact/signals', '@tanstack/virtual-core', 'uplot'])
+    copyLicense(name, join(ROOT, 'dist', 'web'));
 }
 
-function copyLicense(name, part = join('src', CHUNKS)) {
+function copyLicense(name, beside = join(ROOT, 'dist', 'src', CHUNKS)) {
   const folder = join(ROOT, 'node_modules', name);
   const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
   if (file === undefined) throw new Error(`${name} comes without its licence`);
-  cpSync(join(folder, file), join(ROOT, 'dist', part, 'licenses', name));
+  cpSync(join(folder, file), join(beside, 'licenses', name));
 }

@@ -22,6 +22,10 @@ const filesIn = (...folders: string[]): string[] => allFilesIn(...folders).filte
 const testFiles = filesIn().filter((path) => path.endsWith('.test.ts'));
 /** A package of its own. */
 const SDK = 'sdk/typescript/src/';
+/** What others import of it. */
+const SDK_ENTRIES = Object.keys(
+  (JSON.parse(read('sdk/typescript/package.json')) as { readonly exports: object }).exports,
+).map((name) => `${SDK}${name === '.' ? 'index' : name.slice('./'.length)}.ts`);
 const documents = allFilesIn().filter((path) => path.endsWith('.md'));
 
 type Import = {
@@ -180,7 +184,7 @@ describe('tidy', () => {
 
   /** Where each library is named; a folder means its files. */
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
-    '@grpc/grpc-js': ['sdk/typescript/src/transport.ts'],
+    '@grpc/grpc-js': ['sdk/typescript/src/grpc-transport.ts'],
     '@photostructure/sqlite': ['src/stores/embedded/database.ts'],
     '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],
@@ -199,7 +203,7 @@ describe('tidy', () => {
     pino: ['src/system/log.ts'],
     piscina: ['src/threads/crypto/lane.ts'],
     'prom-client': ['src/system/metrics.ts'],
-    protobufjs: ['src/doors/proto/schema.ts', 'sdk/typescript/src/schema.ts'],
+    protobufjs: ['src/doors/proto/schema.ts', 'sdk/typescript/src/binary.ts'],
     re2js: ['src/core/condition/matches.ts'],
     'smol-toml': ['src/hooks/documents.ts'],
     'svc-gateway-sdk': ['src/mcp/signals.ts'],
@@ -319,7 +323,7 @@ describe('tidy', () => {
       ),
     );
     const exported = filesIn('src', 'sdk')
-      .filter((path) => path.endsWith('.ts') && path !== 'sdk/typescript/src/index.ts')
+      .filter((path) => path.endsWith('.ts') && !SDK_ENTRIES.includes(path))
       .flatMap((path) =>
         [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(
           ([, name]) => `${path} ${name}`,

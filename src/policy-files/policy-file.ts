@@ -1,6 +1,6 @@
 /** Policies from YAML text, from a file, or from the files of a folder (docs/spec.md, Policy). */
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { DocumentProblem } from '../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Steps } from '../core/base/steps.ts';
@@ -87,6 +87,9 @@ export type PolicyFileProblem = {
 
 const MAX_UNREACHABLE_REPORTED = 20;
 
+/** Without `node:path`: the SDK has this code for tests in runtimes that have no such module. */
+const nameOfFile = (file: string): string => file.replace(/^[^]*[/\\]/, '');
+
 /** `search.yaml:12:7: rules[2].when: Unknown variable: agnet`, the form that editors and terminals make a link of. */
 export function renderPolicyProblem({ file, line, column, path, problem }: PolicyFileProblem): string {
   const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`;
@@ -139,7 +142,7 @@ export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPoli
 export function readPolicyTexts(texts: readonly PolicyText[]): Result<ReadPolicies, readonly PolicyFileProblem[]> {
   const checked = checkTexts(texts);
   if (!checked.ok) return checked;
-  const documents = checked.value.map(({ file, yaml: { raw } }) => ({ raw, source: basename(file) }));
+  const documents = checked.value.map(({ file, yaml: { raw } }) => ({ raw, source: nameOfFile(file) }));
   return ok({ documents, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
 }
 
@@ -169,7 +172,7 @@ function checkTexts(texts: readonly PolicyText[]): Result<readonly PlacedDocumen
     const { documents, problems: syntax } = readYaml(text);
     problems.push(...syntax.map((problem) => ({ file, path: '', ...problem })));
     for (const yaml of documents) {
-      const { document, problems: mistakes } = parsePolicyDocument(yaml.raw, basename(file));
+      const { document, problems: mistakes } = parsePolicyDocument(yaml.raw, nameOfFile(file));
       problems.push(...mistakes.map((mistake) => place(file, yaml, mistake)));
       placed.push({ file, yaml, document });
     }

@@ -53,7 +53,7 @@ describe("operations' homes", () => {
 
   test('an answer on the stream says it, even one that comes too late', async () => {
     const homes = new Homes();
-    const stream = Object.assign(new EventEmitter(), { write: () => {} });
+    const stream = Object.assign(new EventEmitter(), { ask: () => true });
     const orphans: string[] = [];
     const checker = new Checker({
       settings: { checkMs: 10, maxInFlight: 10, onUnreachable: 'deny', address: 'gateway:50051' },

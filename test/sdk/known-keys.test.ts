@@ -31,7 +31,7 @@ describe('keys that nobody knows', () => {
     [{ ...OPTIONS, deadlines: { checkMS: 5 } }, "deadlines has an unknown key 'checkMS': did you mean 'checkMs'?"],
     [
       { ...OPTIONS, deadlines: { timeout: 5 } },
-      "deadlines has an unknown key 'timeout'; it takes checkMs, callMs, approvalMs, outageMs, closeMs",
+      "deadlines has an unknown key 'timeout'; it takes checkMs, callMs, approvalMs, outageMs, signalMs, closeMs",
     ],
     [{ ...OPTIONS, tls: { servername: 'x' } }, "tls has an unknown key 'servername': did you mean 'serverName'?"],
     [{ ...OPTIONS, tls: true }, 'tls must be an object'],
@@ -39,16 +39,16 @@ describe('keys that nobody knows', () => {
     expect(messageOf(options)).toBe(message);
   });
 
-  test.each([[undefined], [null], ['127.0.0.1:50051']])('createAgentClient(%j) says what is needed', (options) => {
+  test.each([[null], ['127.0.0.1:50051']])('createAgentClient(%j) says what is needed', (options) => {
     expect(messageOf(options)).toBe(
-      "createAgentClient needs options: address, such as '127.0.0.1:50051'; agent, { orgId, teamId, agentId }; and apiKey or credentialToken",
+      "createAgentClient needs options: address, such as '127.0.0.1:50051', or url; agent, { orgId, teamId, agentId }; and apiKey or credentialToken",
     );
   });
 
   test('a key of a megabyte is refused at once', () => {
     const before = process.cpuUsage();
     expect(messageOf({ ...OPTIONS, ['x'.repeat(1_000_000)]: 1 })).toMatch(
-      /^createAgentClient has an unknown key 'x{40}'; it takes address, agent/,
+      /^createAgentClient has an unknown key 'x{40}'; it takes address, url, fetch, agent/,
     );
     expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
   });

@@ -2,8 +2,9 @@ import { type AddressInfo, connect as connectTcp } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { METHODS } from '../../sdk/typescript/src/binary.ts';
 import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
-import { type CheckMessage, METHODS } from '../../sdk/typescript/src/schema.ts';
+import type { CheckMessage } from '../../sdk/typescript/src/schema.ts';
 import { selfSigned } from '../support/certificate.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -99,8 +100,11 @@ describe('limits', () => {
 
   test('an invalid option is named before anything is sent', () => {
     const wrong: readonly (readonly [object, string])[] = [
-      [{ credentialToken: 'token' }, 'set exactly one of credentialToken and apiKey'],
-      [{ apiKey: undefined }, 'set exactly one of credentialToken and apiKey'],
+      [{ credentialToken: 'token' }, 'set only one of credentialToken and apiKey'],
+      [
+        { apiKey: undefined },
+        'set credentialToken or apiKey, or one of SVC_AGENT_TOKEN and SVC_API_KEY in the environment',
+      ],
       [{ apiKey: 'a key' }, 'apiKey must consist of visible ASCII characters'],
       [
         { apiKey: undefined, credentialToken: 'schl\u00fcssel' },

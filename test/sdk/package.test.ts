@@ -131,7 +131,7 @@ describe('the package of the SDK', () => {
   });
 
   const NAMES =
-    "['ActionDeniedError','ClientClosedError','GatewayError','OpTerminatedError','UnconfirmedWarning','createAgentClient']";
+    "['ActionDeniedError','ApprovalPendingError','ClientClosedError','GatewayError','OpTerminatedError','UnconfirmedWarning','createAgentClient']";
   const PRINT_NAMES = `console.log(JSON.stringify(Object.keys(sdk).sort()) === JSON.stringify(${NAMES}));`;
 
   test('is imported as ES module and required as CommonJS, with the same classes', () => {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ControlChannel, type ControlOptions } from '../../sdk/typescript/src/control.ts';
+import { GatewayError } from '../../sdk/typescript/src/errors.ts';
 import { Reachability } from '../../sdk/typescript/src/reachability.ts';
 import type { ClientState } from '../../sdk/typescript/src/types.ts';
 
@@ -50,7 +50,7 @@ describe('reconnection', () => {
       tried,
       states,
       reach,
-      lose: (error = new Error('Connection dropped')) => stream?.emit('error', error),
+      lose: (error = new GatewayError('unavailable', 'Connection dropped')) => stream?.emit('error', error),
     };
   }
 
@@ -90,7 +90,7 @@ describe('reconnection', () => {
     let refusal: Error | undefined;
     const { channel, tried, lose } = channelOf({ refusal: () => refusal });
     await vi.advanceTimersByTimeAsync(10_000);
-    refusal = new Error('no streams here');
+    refusal = new GatewayError('internal', 'no streams here');
     lose();
     for (let seconds = 0; seconds < 60; seconds += 0.01) {
       channel.retryNow();
@@ -104,18 +104,15 @@ describe('reconnection', () => {
   test('an agent with a new token reopens its control stream at once', async () => {
     const { channel, tried, lose } = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
-    lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
+    lose(new GatewayError('unauthenticated', 'void'));
     await vi.advanceTimersByTimeAsync(0);
     expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
   });
 
-  test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)(
+  test.each(['unimplemented', 'permission_denied'] as const)(
     'an agent reconnects after a proxy answered %s for the gateway',
     async (code) => {
-      const answer = Object.assign(new Error('Received HTTP status code'), {
-        code: status[code],
-        details: 'no such route',
-      });
+      const answer = new GatewayError(code, 'no such route');
       let refusal: Error | undefined;
       const { channel, states, lose } = channelOf({ refusal: () => refusal });
       await vi.advanceTimersByTimeAsync(10_000);
@@ -130,14 +127,12 @@ describe('reconnection', () => {
   );
 
   test('an agent refused by the gateway, or that never reached one, does not retry', async () => {
-    const metadata = new Metadata();
-    metadata.set('svc-code', 'org_forbidden');
-    const gatewaySays = Object.assign(new Error('no'), { code: status.PERMISSION_DENIED, details: 'no', metadata });
+    const gatewaySays = new GatewayError('permission_denied', 'no', { fault: 'org_forbidden' });
     const known = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
     known.lose(gatewaySays);
     const stranger = channelOf({
-      refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }),
+      refusal: () => new GatewayError('unimplemented', 'no such route'),
     });
     await vi.advanceTimersByTimeAsync(60_000);
     expect({ states: known.states, triedCount: known.tried.length }).toEqual({
@@ -171,7 +166,7 @@ describe('reconnection', () => {
   });
 
   test('an agent is connecting until its first success, and reconnecting only later', async () => {
-    const refusals = [1, 2, 3].map((nth) => new Error(`refused ${nth} times`));
+    const refusals = [1, 2, 3].map((nth) => new GatewayError('internal', `refused ${nth} times`));
     const { channel, tried, states } = channelOf({ refusal: () => refusals.shift() });
     await vi.advanceTimersByTimeAsync(0);
     expect({ times: tried.length, state: channel.state }).toEqual({ times: 1, state: 'connecting' });

@@ -17,11 +17,13 @@ import type { CheckActionRequest } from '../../src/doors/proto/messages.ts';
 const address = '127.0.0.1:50051';
 const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
-// Exactly one credential.
+// One credential, or that of the environment.
 expectTypeOf(createAgentClient({ address, agent, apiKey: 'key' })).toEqualTypeOf<AgentClient>();
 expectTypeOf(createAgentClient({ address, agent, credentialToken: 'token' })).toEqualTypeOf<AgentClient>();
-// @ts-expect-error without a credential the gateway takes no call
-createAgentClient({ address, agent });
+expectTypeOf(createAgentClient()).toEqualTypeOf<AgentClient>();
+expectTypeOf(
+  createAgentClient({ url: 'http://127.0.0.1:8080', agent: 'acme/search/crawler' }),
+).toEqualTypeOf<AgentClient>();
 // @ts-expect-error with two it would not be clear which
 createAgentClient({ address, agent, apiKey: 'key', credentialToken: 'token' });
 // @ts-expect-error the whole triple is the identity
@@ -31,6 +33,13 @@ createAgentClient({ address, agent, apiKey: 'key', onUnreachable: 'maybe' });
 expectTypeOf<AgentClientOptions['onUnreachable']>().toEqualTypeOf<'allow' | 'deny' | undefined>();
 
 declare const client: AgentClient;
+
+// A guarded function takes what the function takes, and resolves to what it returns.
+const pay = client.guard('pay', async ({ amount }: { amount: number }, memo?: string) => ({ id: `${amount}${memo}` }));
+expectTypeOf(pay).toEqualTypeOf<(argument: { amount: number }, memo?: string) => Promise<{ id: string }>>();
+expectTypeOf(client.guard('roll', () => 4)).toEqualTypeOf<() => Promise<number>>();
+// @ts-expect-error there are two ways to have people asked
+client.guard('roll', () => 4, { approvals: 'ask' });
 
 // `run` resolves to what its body does.
 expectTypeOf(client.run({ action: 'tool.call' }, () => 42)).toEqualTypeOf<Promise<number>>();
@@ -69,6 +78,10 @@ expectTypeOf(client.run({ action: 'tool.call' }, () => 42, { signal })).toEqualT
 expectTypeOf(client.check({ action: 'tool.call' }, { signal })).toEqualTypeOf<Promise<CheckAnswer>>();
 expectTypeOf(client.complete('trace:span', { costUsd: 1, signal })).toEqualTypeOf<Promise<void>>();
 expectTypeOf(client.recordUsage({ costUsd: 1 }, { signal })).toEqualTypeOf<Promise<UsageAnswer>>();
+expectTypeOf(client.cancelApproval('appr-1', { signal })).toEqualTypeOf<Promise<boolean>>();
+void client.recordUsage({ model: 'gpt-5', inputTokens: 10, outputTokens: 5, usageId: 'response-1' });
+// @ts-expect-error either money or tokens
+void client.recordUsage({ costUsd: 1, model: 'gpt-5', inputTokens: 10, outputTokens: 5 });
 expectTypeOf(client.ready({ signal })).toEqualTypeOf<Promise<void>>();
 // @ts-expect-error the controller is not its signal
 void client.check({ action: 'tool.call' }, { signal: new AbortController() });

@@ -11,8 +11,9 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
+import { METHODS, OP_CONTROL_STREAM } from '../../sdk/typescript/src/binary.ts';
 import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
-import { METHODS, type MethodName, OP_CONTROL_STREAM } from '../../sdk/typescript/src/schema.ts';
+import type { MethodName } from '../../sdk/typescript/src/schema.ts';
 import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/doors/proto/messages.ts';
 import { messageShape } from '../../src/doors/proto/schema.ts';

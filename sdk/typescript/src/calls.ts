@@ -3,6 +3,7 @@ import type { Checker } from './checks.ts';
 import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { Homes } from './homes.ts';
+import { spentBy } from './messages.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, type MethodName, type Methods, OUTCOMES, PERIODS, TIERS } from './schema.ts';
@@ -75,8 +76,9 @@ export class Calls {
     this.#options.homes.drop(opId);
   }
 
-  async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
-    if (typeof costUsd !== 'number') throw new TypeError('costUsd must be a number');
+  async recordUsage(usage: Usage): Promise<UsageAnswer> {
+    const { opId, usageId = newSpanId() } = usage;
+    const spent = spentBy(usage);
     requireText(usageId, 'usageId');
     if (opId !== undefined) requireText(opId, 'opId');
     const {
@@ -87,7 +89,7 @@ export class Calls {
     const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({
       agent,
       credentialToken,
-      costUsd,
+      ...spent,
       usageId,
       opId,
       opHome: opId === undefined ? undefined : homes.of(opId),
@@ -98,6 +100,19 @@ export class Calls {
     if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified')
       throw new GatewayError('internal', 'the gateway reported a limit that this client does not know');
     return { status: 'limit_exceeded', tier, period };
+  }
+
+  /** Nobody has to decide any more: false where it was decided, used or over before. */
+  async cancelApproval(approvalId: string): Promise<boolean> {
+    requireText(approvalId, 'approvalId');
+    const { agent } = this.#options.settings;
+    try {
+      await this.#untilAnswered('CancelApproval', (credentialToken) => ({ agent, credentialToken, approvalId }));
+      return true;
+    } catch (error) {
+      if (error instanceof GatewayError && error.fault === 'invalid_transition') return false;
+      throw error;
+    }
   }
 
   /** Calls that wait for their next attempt are over. */

@@ -1,7 +1,7 @@
 /** One stream of checks: questions go out without waiting, answers are matched to them by their correlation id. */
 import { GatewayError } from './errors.ts';
-import { type CheckMessage, STREAM_CHECK_ACTIONS, type StreamCheckReply } from './schema.ts';
-import { type CheckCall, gatewayErrorOf } from './transport.ts';
+import type { CheckMessage, StreamCheckReply } from './schema.ts';
+import type { CheckCall } from './transport.ts';
 
 export type Answered =
   | { readonly kind: 'answered'; readonly reply: StreamCheckReply }
@@ -10,9 +10,7 @@ export type Answered =
 /** Called once: with the answer, or when the stream breaks before it. */
 type Settle = (answered: Answered) => void;
 
-/** In bytes. The gateway accepts no larger message, and sending one would break the stream for all other checks. */
-const MAX_MESSAGE_BYTES = 1024 * 1024;
-const TOO_LARGE = new GatewayError('resource_exhausted', `the check is larger than ${MAX_MESSAGE_BYTES} bytes`, {
+const TOO_LARGE = new GatewayError('resource_exhausted', 'the check is larger than 1048576 bytes', {
   fault: 'payload_too_large',
 });
 
@@ -24,17 +22,17 @@ export class CheckStream {
   #isOver = false;
   #hasAnswered = false;
 
-  constructor(call: CheckCall, address: string, onOver: (error: GatewayError, hasAnswered: boolean) => void) {
+  constructor(call: CheckCall, onOver: (hasAnswered: boolean) => void) {
     this.#call = call;
     const end = (error: GatewayError): void => {
       if (this.#isOver) return;
       this.#isOver = true;
-      onOver(error, this.#hasAnswered);
+      onOver(this.#hasAnswered);
       for (const settle of this.#questions.values()) settle({ kind: 'broken', error });
       this.#questions.clear();
     };
     call.on('data', (reply) => this.#receive(reply));
-    call.on('error', (error) => end(gatewayErrorOf(error, address)));
+    call.on('error', end);
     // After an error this comes too late to matter; without one the gateway has ended the stream.
     call.on('end', () => end(new GatewayError('unavailable', 'the gateway ended the stream')));
   }
@@ -52,11 +50,10 @@ export class CheckStream {
   ask(message: CheckMessage, settle: Settle): void {
     this.#lastId += 1;
     const correlationId = this.#lastId.toString(36);
-    const bytes = STREAM_CHECK_ACTIONS.encode({ correlationId, ...message });
-    if (bytes.length > MAX_MESSAGE_BYTES) return settle({ kind: 'broken', error: TOO_LARGE });
     this.#questions.set(correlationId, settle);
-    // What is written is bounded by the checks in flight, so there is no need to wait for the stream to drain.
-    this.#call.write(bytes);
+    if (this.#call.ask({ correlationId, ...message })) return;
+    this.#questions.delete(correlationId);
+    settle({ kind: 'broken', error: TOO_LARGE });
   }
 
   #receive(reply: StreamCheckReply): void {

@@ -24,9 +24,18 @@ import {
   type StreamCheckReply,
   TIERS,
 } from './schema.ts';
-import { isUnsent, type Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 import type { CheckAnswer, Decision, Denial, Obligation, OpState } from './types.ts';
-import { type Backoff, backoffMs, type CallOptions, Sleeper, Slots, type Underway, unlessAborted } from './waiters.ts';
+import {
+  type Backoff,
+  backoffMs,
+  type CallOptions,
+  Sleeper,
+  Slots,
+  soon,
+  type Underway,
+  unlessAborted,
+} from './waiters.ts';
 
 export type CheckerOptions = {
   readonly settings: Settings;
@@ -252,7 +261,7 @@ export class Checker {
         resolve({ kind: 'late' });
       };
       // After a long computation, the agent first reads what arrived meanwhile.
-      const timer = setTimeout(() => setImmediate(giveUp), inquiry.endMs - performance.now());
+      const timer = setTimeout(() => soon(giveUp), inquiry.endMs - performance.now());
       const settle = (answered: Answered): void => {
         clearTimeout(timer);
         if (answered.kind === 'answered') this.#learnHome(inquiry, answered.reply);
@@ -293,7 +302,9 @@ export class Checker {
     if (stream !== undefined && !stream.isOver)
       return stream.unanswered < 2 * settings.maxInFlight ? stream : undefined;
     if (performance.now() < this.#streamAfterMs) return undefined;
-    this.#stream = new CheckStream(transport.openChecks(), settings.address, (_error, hasAnswered) => {
+    const call = transport.openChecks();
+    if (call === undefined) return undefined;
+    this.#stream = new CheckStream(call, (hasAnswered) => {
       this.#streamFailures = hasAnswered ? 0 : this.#streamFailures + 1;
       this.#streamAfterMs = performance.now() + backoffMs(this.#streamFailures, STREAM_RETRY);
     });
@@ -481,13 +492,7 @@ const busyWith = (fault: string, because: string, retryAfterMs: number): Attempt
   mayBeDone: fault === HOME_AWAY,
 });
 
-function lostBy({ message, cause }: GatewayError): Attempt {
-  return {
-    kind: 'lost',
-    because: message,
-    isUnsent: cause instanceof Error && 'details' in cause && isUnsent(String(cause.details)),
-  };
-}
+const lostBy = ({ message, isUnsent }: GatewayError): Attempt => ({ kind: 'lost', because: message, isUnsent });
 
 function attemptOfReply(reply: StreamCheckReply): Attempt {
   const { error } = reply;

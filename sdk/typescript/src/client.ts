@@ -5,6 +5,7 @@ import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
 import { ClientClosedError, UnconfirmedWarning } from './errors.ts';
+import { type GuardOptions, guarded } from './guard.ts';
 import { Homes } from './homes.ts';
 import {
   checkBodyOf,
@@ -12,15 +13,17 @@ import {
   requireCallOptions,
   requireCompletion,
   requireRequest,
+  requireRunOptions,
   requireUsage,
 } from './messages.ts';
 import type { Op } from './op.ts';
-import { type AgentClientOptions, type Settings, settingsOf } from './options.ts';
+import type { Settings } from './options.ts';
 import { OrphanSettler, Orphans } from './orphans.ts';
+import { PolledControl } from './polled-control.ts';
 import { Reachability } from './reachability.ts';
 import { Runs } from './runs.ts';
 import { requireText } from './text.ts';
-import { Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 import type {
   Action,
   Approval,
@@ -28,6 +31,7 @@ import type {
   CheckRequest,
   ClientState,
   Completion,
+  RunOptions,
   Usage,
   UsageAnswer,
 } from './types.ts';
@@ -93,7 +97,23 @@ export type AgentClient = {
    * trace id of the surrounding operation and a new span id; signals to the surrounding operation reach the inner one
    * too.
    */
-  run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
+  run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: RunOptions): Promise<T>;
+
+  /**
+   * The function behind a check, as a tool that a model calls: each call is `tool.call` on the name, runs if it is
+   * allowed, and is reported as complete or, with what the function throws, as failed.
+   *
+   *     const pay = agent.guard('pay', async ({ amount }) => bank.pay(amount));
+   *     await pay({ amount: 500 });
+   *
+   * The members of an object argument are the attributes. What an allow obliges to is done to the argument and to the
+   * result. Waits for people who have to approve it, as `run` does, and rejects as `run` does.
+   */
+  guard<Args extends readonly unknown[], Result>(
+    name: string,
+    fn: (...args: Args) => Result,
+    options?: GuardOptions,
+  ): (...args: Args) => Promise<Awaited<Result>>;
 
   /**
    * Resolves once people have decided on an approval, or it is over otherwise; after `deadlines.approvalMs` with the
@@ -107,6 +127,12 @@ export type AgentClient = {
    * Rejects with a GatewayError, such as `not_found`.
    */
   waitApproval(approvalId: string, options?: CallOptions): Promise<Approval>;
+
+  /**
+   * Takes back the request for an approval. Resolves to false where it was decided, used or over before. Rejects with a
+   * GatewayError.
+   */
+  cancelApproval(approvalId: string, options?: CallOptions): Promise<boolean>;
 
   /**
    * Reports that an operation allowed by `check` is done, with its cost in US dollars, which the gateway counts once,
@@ -138,19 +164,11 @@ export type AgentClient = {
   close(): Promise<void>;
 };
 
-/**
- * Connects an agent to its gateway.
- *
- *     const agent = createAgentClient({
- *       address: '127.0.0.1:50051',
- *       agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-1' },
- *       apiKey: process.env.SVC_API_KEY ?? '',
- *     });
- *
- * Returns at once, connects in the background, and reconnects whenever the connection is lost. Throws a TypeError that
- * names the wrong option.
- */
-export const createAgentClient = (options: AgentClientOptions): AgentClient => new ConnectedAgent(settingsOf(options));
+export type Connect = (settings: Settings, onUnconfirmed: (gateways: readonly string[]) => void) => Transport;
+
+/** A client over what `connect` makes. */
+export const connectedAgent = (settings: Settings, connect: Connect): AgentClient =>
+  new ConnectedAgent(settings, connect);
 
 /** Extra time after `closeMs` for aborted bodies to end and for the last acknowledgements to be sent. */
 const LAST_WORDS_MS = 500;
@@ -159,11 +177,9 @@ const LAST_WORDS_MS = 500;
  * The parts of one client. Each is built from those above it, and listens to their events: nothing refers to what does
  * not exist yet.
  */
-function partsOf(settings: Settings) {
+function partsOf(settings: Settings, connect: Connect) {
   const underway = new Underway();
-  const transport = new Transport(settings.address, settings.tls, (gateways) =>
-    settings.onWarning(new UnconfirmedWarning(gateways)),
-  );
+  const transport = connect(settings, (gateways) => settings.onWarning(new UnconfirmedWarning(gateways)));
   const reach = new Reachability(settings.outageMs);
   const credential = new Credential(settings, transport, reach);
   const orphans = new Orphans(settings.onWarning);
@@ -172,7 +188,9 @@ function partsOf(settings: Settings) {
   const checker = new Checker(shared);
   const calls = new Calls({ ...shared, checker });
   const approvals = new Approvals(shared);
-  const control = new ControlChannel(shared);
+  const control = hasStreams(transport)
+    ? new ControlChannel({ ...shared, transport })
+    : new PolledControl({ ...shared, checker });
   const settler = new OrphanSettler({
     ...shared,
     complete: (opId) => calls.completeUnlessLost(opId),
@@ -185,13 +203,16 @@ function partsOf(settings: Settings) {
   return { ...shared, checker, calls, approvals, control, settler, runs };
 }
 
+const hasStreams = (transport: Transport): transport is Transport & Required<Pick<Transport, 'openControl'>> =>
+  transport.openControl !== undefined;
+
 class ConnectedAgent implements AgentClient {
   readonly #parts: ReturnType<typeof partsOf>;
   #phase: 'open' | 'closing' | 'closed' = 'open';
   #closing: Promise<void> | undefined;
 
-  constructor(settings: Settings) {
-    this.#parts = partsOf(settings);
+  constructor(settings: Settings, connect: Connect) {
+    this.#parts = partsOf(settings, connect);
   }
 
   get state(): ClientState {
@@ -216,16 +237,31 @@ class ConnectedAgent implements AgentClient {
     });
   }
 
-  async run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
+  async run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: RunOptions = {}): Promise<T> {
     requireAction(action);
-    requireCallOptions(options);
+    requireRunOptions(options);
     return this.#during(() => this.#parts.runs.run(action, body, options));
+  }
+
+  guard<Args extends readonly unknown[], Result>(
+    name: string,
+    fn: (...args: Args) => Result,
+    options: GuardOptions = {},
+  ): (...args: Args) => Promise<Awaited<Result>> {
+    return guarded((action, body, runOptions) => this.run(action, body, runOptions), name, fn, options);
   }
 
   async waitApproval(approvalId: string, options: CallOptions = {}): Promise<Approval> {
     requireCallOptions(options);
     const { approvals, settings } = this.#parts;
     return this.#during(() => approvals.wait(approvalId, settings.approvalMs, options));
+  }
+
+  async cancelApproval(approvalId: string, options: CallOptions = {}): Promise<boolean> {
+    requireCallOptions(options);
+    return this.#report(options.signal, `could not take back the request for approval ${approvalId}`, () =>
+      this.#parts.calls.cancelApproval(approvalId),
+    );
   }
 
   async complete(opId: string, outcome: Completion = {}): Promise<void> {
@@ -240,8 +276,10 @@ class ConnectedAgent implements AgentClient {
   async recordUsage(usage: Usage, options: CallOptions = {}): Promise<UsageAnswer> {
     requireUsage(usage);
     requireCallOptions(options);
-    return this.#report(options.signal, `could not record usage of ${usage.costUsd} US dollars`, () =>
-      this.#parts.calls.recordUsage(usage),
+    return this.#report(
+      options.signal,
+      `could not record usage of ${usage.model ?? `${usage.costUsd} US dollars`}`,
+      () => this.#parts.calls.recordUsage(usage),
     );
   }
 

@@ -1,29 +1,43 @@
 /** Keeps the stream of operators' signals open, and acknowledges each signal after it was obeyed. */
-import { EventEmitter } from 'node:events';
+
 import { type Credential, isOfProxy, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
+import { Events } from './events.ts';
 import type { Homes } from './homes.ts';
 import type { RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
 import { numberOf, SIGNALS, type SignalReply } from './schema.ts';
-import { gatewayErrorOf, type Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 import type { ClientState, OpSignal } from './types.ts';
 import { type Backoff, backoffMs, Sleeper } from './waiters.ts';
 
 export type ControlOptions = {
   readonly settings: Settings;
-  readonly transport: Transport;
+  readonly transport: Transport & Required<Pick<Transport, 'openControl'>>;
   readonly credential: Credential;
   readonly reach: Reachability;
   readonly orphans: Orphans;
   readonly homes: Homes;
 };
 
-type ControlEvents = {
-  /** The channel is open after it was lost, or could not be opened. */
-  returned: [];
+/** How operators' signals reach the operations that run. */
+export type Control = {
+  readonly state: ClientState;
+  /** Resolves when signals can arrive. Rejects when the gateway refuses the credential. */
+  ready(): Promise<void>;
+  /** Delivers signals to this operation from now on. */
+  attach(op: RunningOp): void;
+  detach(op: RunningOp): void;
+  has(opId: string): boolean;
+  /** What was obeyed so far is known to the gateway, or will be asked for again. */
+  acknowledged(): Promise<void>;
+  /** The gateway can be reached again, as another call has found. */
+  retryNow(): void;
+  /** `returned`: open again after it was lost, or could not be opened. */
+  on(name: 'returned', listener: () => void): void;
+  close(): void;
 };
 
 /**
@@ -39,7 +53,7 @@ const CONNECT_MS = 30_000;
 const ACK_BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
 const MAX_ACK_ATTEMPTS = 5;
 
-export class ControlChannel extends EventEmitter<ControlEvents> {
+export class ControlChannel extends Events<'returned'> implements Control {
   readonly #options: ControlOptions;
   readonly #ops = new Map<string, RunningOp>();
   readonly #sleeper = new Sleeper();
@@ -150,13 +164,13 @@ export class ControlChannel extends EventEmitter<ControlEvents> {
   #listen(token: string): Promise<GatewayError> {
     const {
       transport,
-      settings: { agent, address },
+      settings: { agent },
     } = this.#options;
     const call = transport.openControl({ agent, credentialToken: token });
     return new Promise((resolve) => {
       call.on('metadata', () => this.#opened());
       call.on('data', (reply) => this.#receive(reply));
-      call.on('error', (error) => resolve(gatewayErrorOf(error, address)));
+      call.on('error', resolve);
       call.on('end', () => resolve(new GatewayError('unavailable', 'the gateway ended the stream')));
     });
   }

@@ -20,7 +20,11 @@ export type GatewayErrorCode =
   | 'data_loss'
   | 'unauthenticated';
 
-type GatewayErrorDetails = { readonly fault?: string | undefined; readonly retryAfterMs?: number };
+type GatewayErrorDetails = {
+  readonly fault?: string | undefined;
+  readonly retryAfterMs?: number;
+  readonly isUnsent?: boolean;
+};
 
 /**
  * The gateway has refused a call, or could not be reached for it.
@@ -37,23 +41,26 @@ export class GatewayError extends Error {
   readonly fault: string | undefined;
   /** Milliseconds to wait before a retry, as suggested by the gateway; 0 if it suggests none. */
   readonly retryAfterMs: number;
+  /** True when there was no connection to send the call on, so that the gateway cannot have seen it. */
+  readonly isUnsent: boolean;
 
   constructor(
     code: GatewayErrorCode,
     message: string,
-    { fault, retryAfterMs = 0 }: GatewayErrorDetails = {},
+    { fault, retryAfterMs = 0, isUnsent = false }: GatewayErrorDetails = {},
     options?: ErrorOptions,
   ) {
     super(message, options);
     this.code = code;
     this.fault = fault;
     this.retryAfterMs = retryAfterMs;
+    this.isUnsent = isUnsent;
   }
 }
 
 /** The action must not be taken; `run` has not called its body. */
 export class ActionDeniedError extends Error {
-  override readonly name = 'ActionDeniedError';
+  override readonly name: string = 'ActionDeniedError';
   /** Why, in one sentence for people. */
   readonly reason: string;
   /** Why, in one word for programs; undefined if the gateway did not say. */
@@ -80,7 +87,7 @@ export class ActionDeniedError extends Error {
     resource: string | undefined,
     { reason, cause, tier, period, resetsAt, policy, ruleId, approvalId, opId, unreachable }: CheckAnswer,
   ) {
-    super(`${action}${resource === undefined ? '' : ` on ${resource}`} is denied: ${reason}`);
+    super(`${nameOf(action, resource)} is denied: ${reason}`);
     this.reason = reason;
     this.cause = cause;
     this.tier = tier;
@@ -91,6 +98,22 @@ export class ActionDeniedError extends Error {
     this.approvalId = approvalId;
     this.opId = opId;
     this.unreachable = unreachable;
+  }
+}
+
+const nameOf = (action: string, resource: string | undefined): string =>
+  `${action}${resource === undefined ? '' : ` on ${resource}`}`;
+
+/**
+ * People have to approve the action, and `run` was asked not to wait for them. Run it again, with the same `traceId`
+ * and `spanId`, once they have.
+ */
+export class ApprovalPendingError extends ActionDeniedError {
+  override readonly name = 'ApprovalPendingError';
+
+  constructor(action: string, resource: string | undefined, answer: CheckAnswer) {
+    super(action, resource, answer);
+    this.message = `${nameOf(action, resource)} has to be approved first: ${answer.reason}`;
   }
 }
 

@@ -11,17 +11,21 @@
  *     });
  *     await agent.close();
  */
-export { type AgentClient, createAgentClient } from './client.ts';
+export type { AgentClient } from './client.ts';
+export { createAgentClient } from './create.ts';
 export {
   ActionDeniedError,
+  ApprovalPendingError,
   ClientClosedError,
   GatewayError,
   type GatewayErrorCode,
   OpTerminatedError,
   UnconfirmedWarning,
 } from './errors.ts';
+export type { Fetch } from './fetch-transport.ts';
+export type { GuardOptions } from './guard.ts';
 export type { Op } from './op.ts';
-export type { AgentClientOptions, AgentCredential, Deadlines, TlsOptions } from './options.ts';
+export type { AgentClientOptions, AgentCredential, AgentName, Deadlines, TlsOptions } from './options.ts';
 export type {
   Action,
   AgentId,
@@ -41,7 +45,9 @@ export type {
   ObligationType,
   OpSignal,
   OpState,
+  RunOptions,
   Signal,
+  TokenUsage,
   Usage,
   UsageAnswer,
 } from './types.ts';

@@ -2,7 +2,7 @@
 import { type KeysOf, requireKnownKeys } from './known-keys.ts';
 import { type CheckMessage, structOf } from './schema.ts';
 import { requireAgent, requireText } from './text.ts';
-import type { Action, AgentId, CheckRequest, Completion, Usage } from './types.ts';
+import type { Action, AgentId, CheckRequest, Completion, RunOptions, TokenUsage, Usage } from './types.ts';
 import type { CallOptions } from './waiters.ts';
 
 /** The parts of a check that are the same in every attempt. */
@@ -21,8 +21,19 @@ const ACTION: KeysOf<Action> = {
   supportedObligations: true,
 };
 const REQUEST: KeysOf<CheckRequest> = { ...ACTION, dryRun: true };
-const USAGE: KeysOf<Usage> = { costUsd: true, opId: true, usageId: true };
+const USAGE: KeysOf<Usage> = {
+  costUsd: true,
+  opId: true,
+  usageId: true,
+  model: true,
+  provider: true,
+  inputTokens: true,
+  outputTokens: true,
+  cacheReadTokens: true,
+  cacheWriteTokens: true,
+};
 const CALL: KeysOf<CallOptions> = { signal: true };
+const RUN: KeysOf<RunOptions> = { ...CALL, approvals: true };
 const COMPLETION: KeysOf<Completion> = { ...CALL, costUsd: true, error: true };
 
 /** Throw a TypeError for a key that is not known. */
@@ -31,8 +42,35 @@ export const requireAction = (given: Action): void => requireKnownKeys(given, 't
 export const requireUsage = (given: Usage): void => requireKnownKeys(given, 'the usage', USAGE);
 export const requireCallOptions = (given: CallOptions): void =>
   requireKnownKeys(given, 'the last argument of a call', CALL);
+export const requireRunOptions = (given: RunOptions): void => {
+  requireKnownKeys(given, 'the last argument of run', RUN);
+  if (given.approvals !== undefined && given.approvals !== 'wait' && given.approvals !== 'throw')
+    throw new TypeError("approvals must be 'wait' or 'throw'");
+};
 export const requireCompletion = (given: Completion): void =>
   requireKnownKeys(given, 'the outcome of complete', COMPLETION);
+
+/** Money as it is, or the tokens of a model. */
+export function spentBy(usage: Usage): { readonly costUsd: number } | TokenUsage {
+  const { costUsd, model, provider, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  if ((costUsd === undefined) === (model === undefined))
+    throw new TypeError('usage is either costUsd or model with its tokens');
+  if (model === undefined) {
+    if (typeof costUsd !== 'number') throw new TypeError('costUsd must be a number');
+    return { costUsd };
+  }
+  requireText(model, 'model');
+  if (provider !== undefined) requireText(provider, 'provider');
+  const tokens = {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens: cacheReadTokens ?? 0,
+    cacheWriteTokens: cacheWriteTokens ?? 0,
+  };
+  for (const [name, count] of Object.entries(tokens))
+    if (!Number.isSafeInteger(count) || count < 0) throw new TypeError(`${name} must be a whole number, 0 or more`);
+  return { model, provider, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens };
+}
 
 /** Of an operation id that the gateway knows, which is well-formed therefore. */
 export function nameIn(opId: string): OpName {

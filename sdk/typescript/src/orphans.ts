@@ -1,7 +1,8 @@
 /** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
-import { EventEmitter } from 'node:events';
+
 import { isOfProxy, isVerdict } from './credential.ts';
 import { GatewayError } from './errors.ts';
+import { Events } from './events.ts';
 import type { OpState } from './types.ts';
 import { type Backoff, backoffMs, Sleeper, type Underway } from './waiters.ts';
 
@@ -12,15 +13,11 @@ const BACKOFF: Backoff = { baseMs: 250, maxMs: 10_000 };
 /** An operation that is paused cannot be completed: it waits for the operator's next signal. */
 type Orphan = 'due' | 'paused';
 
-type OrphansEvents = {
-  /** There is one to complete. */
-  due: [];
-  /** The connection is back: all are due, and at once. */
-  retry: [];
-};
+/** `due`: there is one to complete. `retry`: the connection is back, so all are due, and at once. */
+type OrphansEvent = 'due' | 'retry';
 
 /** The list, for all who come upon one. An `OrphanSettler` works it off. */
-export class Orphans extends EventEmitter<OrphansEvents> {
+export class Orphans extends Events<OrphansEvent> {
   readonly #orphans = new Map<string, Orphan>();
   readonly #onWarning: (error: Error) => void;
 

@@ -1,16 +1,14 @@
 /** Whether the gateway can be reached, judging by the latest calls, and for how long it could not. */
-import { EventEmitter } from 'node:events';
+import { Events } from './events.ts';
 
-type ReachabilityEvents = {
-  lost: [];
-  /** A call got through, whether or not the gateway was lost before. */
-  back: [];
-};
+/** `reached`: for the first time. `back`: a call got through after others did not, whether or not it was lost before. */
+type ReachabilityEvent = 'reached' | 'lost' | 'back';
 
-export class Reachability extends EventEmitter<ReachabilityEvents> {
+export class Reachability extends Events<ReachabilityEvent> {
   readonly #outageMs: number;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #state: 'up' | 'failing' | 'lost' = 'up';
+  #hasSucceeded = false;
 
   /** The gateway counts as lost when it could not be reached for `outageMs`. */
   constructor(outageMs: number) {
@@ -23,6 +21,10 @@ export class Reachability extends EventEmitter<ReachabilityEvents> {
   }
 
   succeeded(): void {
+    if (!this.#hasSucceeded) {
+      this.#hasSucceeded = true;
+      this.emit('reached');
+    }
     if (this.#state === 'up') return;
     this.#state = 'up';
     clearTimeout(this.#timer);
@@ -34,7 +36,8 @@ export class Reachability extends EventEmitter<ReachabilityEvents> {
     if (this.#outageMs === 0) return this.#giveUp();
     this.#state = 'failing';
     this.#timer = setTimeout(() => this.#giveUp(), this.#outageMs);
-    this.#timer.unref();
+    // Elsewhere than in Node.js a timer is a number, and holds nothing.
+    (this.#timer as { unref?(): void }).unref?.();
   }
 
   close(): void {

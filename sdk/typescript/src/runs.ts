@@ -1,32 +1,31 @@
 /** `run`: checks, calls the body, and reports its end, whatever the body, operators and the gateway do meanwhile. */
-import { AsyncLocalStorage } from 'node:async_hooks';
+
+import { AmbientValue } from './ambient.ts';
 import type { Approvals } from './approvals.ts';
 import type { Calls, Ended } from './calls.ts';
 import type { Checker, CheckOptions } from './checks.ts';
-import type { ControlChannel } from './control.ts';
+import type { Control } from './control.ts';
 import { isOfProxy, isVerdict } from './credential.ts';
-import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
+import {
+  ActionDeniedError,
+  ApprovalPendingError,
+  ClientClosedError,
+  GatewayError,
+  OpTerminatedError,
+} from './errors.ts';
 import { type CheckBody, checkBodyOf, type OpName } from './messages.ts';
 import { editedAttributes, editedResult, noticesIn, OBLIGATION_TYPES } from './obligations.ts';
 import { type Op, RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import { newSpanId, newTraceId } from './text.ts';
-import type { Action, CheckAnswer, JsonObject } from './types.ts';
-import {
-  type Backoff,
-  backoffMs,
-  type CallOptions,
-  onAbort,
-  Sleeper,
-  type Underway,
-  unlessAborted,
-} from './waiters.ts';
+import type { Action, CheckAnswer, JsonObject, RunOptions } from './types.ts';
+import { type Backoff, backoffMs, onAbort, Sleeper, type Underway, unlessAborted } from './waiters.ts';
 
 export type RunsOptions = {
   readonly settings: Settings;
   readonly checker: Checker;
-  readonly control: ControlChannel;
+  readonly control: Control;
   readonly calls: Calls;
   readonly approvals: Approvals;
   readonly orphans: Orphans;
@@ -46,7 +45,7 @@ type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Aro
 
 // One for all clients: Node.js before 24 copies each storage into each promise of the process, also of clients that are
 // closed.
-const AROUND = new AsyncLocalStorage<Around>();
+const AROUND = new AmbientValue<Around>();
 
 export class Runs {
   readonly #options: RunsOptions;
@@ -74,7 +73,8 @@ export class Runs {
     return { traceId: traceId ?? this.#around()?.traceId ?? newTraceId(), spanId: spanId ?? newSpanId() };
   }
 
-  async run<T>(action: Action, body: (op: Op) => T | Promise<T>, { signal }: CallOptions): Promise<T> {
+  async run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: RunOptions): Promise<T> {
+    const { signal } = options;
     const { settings, control, calls, underway } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
     const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) =>
@@ -86,7 +86,8 @@ export class Runs {
     // Before the check: a signal may overtake its answer.
     control.attach(op);
     try {
-      const answer = await this.#admitted(op, check, { isFresh: action.spanId === undefined, signal });
+      const answer = await this.#admitted(op, check, options, action.spanId === undefined);
+      if (answer.decision === 'pending') throw new ApprovalPendingError(action.action, action.resource, answer);
       if (answer.decision !== 'allow') throw new ActionDeniedError(action.action, action.resource, answer);
       op.begin(answer, this.#obliged(action, answer));
     } catch (error) {
@@ -99,9 +100,11 @@ export class Runs {
   }
 
   /** The answer of the gateway, and that of people where it leaves the action to them. */
-  async #admitted(op: RunningOp, check: CheckBody, options: CheckOptions): Promise<CheckAnswer> {
+  async #admitted(op: RunningOp, check: CheckBody, run: RunOptions, isFresh: boolean): Promise<CheckAnswer> {
     const { checker, approvals, settings } = this.#options;
+    const options: CheckOptions = { isFresh, signal: run.signal };
     let answer = await checker.check(check, options);
+    if (run.approvals === 'throw') return answer;
     const endMs = performance.now() + settings.approvalMs;
     // An operator may end it while it waits, or what is around it.
     const signals = [options.signal, op.signal, op.parent?.signal].filter((each) => each !== undefined);
@@ -182,7 +185,7 @@ export class Runs {
 
   /** The operation of this client, not of another, in whose body the caller is. */
   #around(): RunningOp | undefined {
-    let around = AROUND.getStore();
+    let around = AROUND.current;
     while (around !== undefined && around.runs !== this) around = around.outer;
     return around?.op;
   }
@@ -234,7 +237,7 @@ export class Runs {
     this.#live.set(op, check);
     const stopListening = onAbort(signal, () => op.abort(signal?.reason));
     const outcome = await settled(() =>
-      AROUND.run({ runs: this, op, outer: AROUND.getStore() }, async () => {
+      AROUND.run({ runs: this, op, outer: AROUND.current }, async () => {
         op.signal.throwIfAborted();
         const value = await body(op);
         // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.

@@ -1,12 +1,8 @@
-/** The messages of `proto/`, and how they become bytes. Only this file names the protobuf library. */
-import protobuf from 'protobufjs/light.js';
-import { PROTOCOL } from './protocol.ts';
+/** The messages of `proto/`, as they are in memory. */
 import { requireText } from './text.ts';
-import type { AgentId, JsonObject, JsonValue } from './types.ts';
+import type { AgentId, JsonObject, JsonValue, TokenUsage } from './types.ts';
 
-const PACKAGE = 'svc.governance.v1';
-
-type OfAgent = { readonly agent: AgentId; readonly credentialToken: string };
+export type OfAgent = { readonly agent: AgentId; readonly credentialToken: string };
 
 /** What is undefined is not sent, of this and of all other requests. */
 export type CheckMessage = OfAgent & {
@@ -64,12 +60,12 @@ export type Methods = {
     readonly response: { readonly opState: number };
   };
   RecordUsage: {
-    readonly request: OfAgent & {
-      readonly costUsd: number;
-      readonly opId: string | undefined;
-      readonly usageId: string;
-      readonly opHome: string | undefined;
-    };
+    readonly request: OfAgent &
+      ({ readonly costUsd: number } | TokenUsage) & {
+        readonly opId: string | undefined;
+        readonly usageId: string;
+        readonly opHome: string | undefined;
+      };
     readonly response: { readonly status: number; readonly tier: number; readonly period: number };
   };
   AckOpControl: {
@@ -134,46 +130,24 @@ export type WireTime = { readonly seconds?: WireNumber | null; readonly nanos?: 
 export const dateOf = ({ seconds, nanos }: WireTime): Date =>
   new Date(numberOf(seconds ?? 0) * 1000 + Math.floor((nanos ?? 0) / 1e6));
 
-export type Codec<Request, Response> = {
-  /** `/svc.governance.v1.PolicyService/CheckAction`. */
-  readonly path: string;
-  readonly encode: (request: Request) => Buffer;
-  readonly decode: (bytes: Buffer) => Response;
+const PACKAGE = 'svc.governance.v1';
+const SERVICES: { readonly [N in MethodName | StreamName]: string } = {
+  CheckAction: 'PolicyService',
+  StreamCheckActions: 'PolicyService',
+  RegisterAgent: 'AgentService',
+  CompleteOp: 'AgentService',
+  RecordUsage: 'AgentService',
+  AckOpControl: 'AgentService',
+  OpControlStream: 'AgentService',
+  WaitApproval: 'ApprovalService',
+  CancelApproval: 'ApprovalService',
 };
+type StreamName = 'StreamCheckActions' | 'OpControlStream';
 
-const root = protobuf.Root.fromJSON(PROTOCOL);
-root.resolveAll();
-
-function codecOf<Request, Response>(
-  service: 'PolicyService' | 'AgentService' | 'ApprovalService',
-  name: string,
-): Codec<Request, Response> {
-  const method = root.lookupService(`${PACKAGE}.${service}`).methods[name];
-  const requestType = method?.resolvedRequestType;
-  const responseType = method?.resolvedResponseType;
-  if (requestType == null || responseType == null)
-    throw new Error(`broken invariant: the protocol has ${service}.${name}`);
-  return {
-    path: `/${PACKAGE}.${service}/${name}`,
-    encode: (request) => requestType.encode(request as Record<string, unknown>).finish() as Buffer,
-    decode: (bytes) => responseType.decode(bytes) as unknown as Response,
-  };
-}
-
-export const METHODS: { readonly [N in MethodName]: Codec<Methods[N]['request'], Methods[N]['response']> } = {
-  CheckAction: codecOf('PolicyService', 'CheckAction'),
-  RegisterAgent: codecOf('AgentService', 'RegisterAgent'),
-  CompleteOp: codecOf('AgentService', 'CompleteOp'),
-  RecordUsage: codecOf('AgentService', 'RecordUsage'),
-  AckOpControl: codecOf('AgentService', 'AckOpControl'),
-  WaitApproval: codecOf('ApprovalService', 'WaitApproval'),
-  CancelApproval: codecOf('ApprovalService', 'CancelApproval'),
-};
-export const STREAM_CHECK_ACTIONS: Codec<CheckMessage, StreamCheckReply> = codecOf(
-  'PolicyService',
-  'StreamCheckActions',
-);
-export const OP_CONTROL_STREAM: Codec<OfAgent, SignalReply> = codecOf('AgentService', 'OpControlStream');
+/** `svc.governance.v1.PolicyService`. */
+export const serviceOf = (name: MethodName | StreamName): string => `${PACKAGE}.${SERVICES[name]}`;
+/** `/svc.governance.v1.PolicyService/CheckAction`. */
+export const pathOf = (name: MethodName | StreamName): string => `/${serviceOf(name)}/${name}`;
 
 /** JSON as google.protobuf.Struct, in the plain form that the protobuf library encodes. */
 export type Struct = { readonly fields: Readonly<Record<string, Value>> };

@@ -1,5 +1,4 @@
 /** The texts of a request: checked before they are sent, or made here. */
-import { randomFillSync } from 'node:crypto';
 import type { AgentId } from './types.ts';
 
 /** A lone surrogate, which UTF-8 cannot encode: the library would send another character instead. */
@@ -11,14 +10,16 @@ export function requireText(value: unknown, name: string): asserts value is stri
   if (HALF_A_CHARACTER.test(value)) throw new TypeError(`${name} has an unpaired surrogate`);
 }
 
+/** With another character in place of each half of one. */
+export const wellFormed = (text: string): string => text.replaceAll(/\p{Cs}/gu, '\ufffd');
+
 /** At most so many bytes of UTF-8, and whole characters. */
 export function cutToBytes(text: string, most: number): string {
   // Half a character, which has no UTF-8, is replaced.
-  const whole = Buffer.from(text.slice(0, most), 'utf8');
-  if (whole.length <= most) return whole.toString('utf8');
-  let end = most;
-  while ((whole[end]! & 0xc0) === 0x80) end -= 1;
-  return whole.subarray(0, end).toString('utf8');
+  const bytes = new TextEncoder().encode(text.slice(0, most));
+  let end = Math.min(bytes.length, most);
+  while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end -= 1;
+  return new TextDecoder().decode(bytes.subarray(0, end));
 }
 
 export function requireAgent(agent: AgentId, name: string): void {
@@ -32,16 +33,18 @@ export function requireAgent(agent: AgentId, name: string): void {
 
 // One call to the system for hundreds of ids: each costs more than all the rest of making one.
 const POOL_BYTES = 8192;
-const pool = Buffer.alloc(POOL_BYTES);
+const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 function randomHex(byteCount: number): string {
   if (used + byteCount > POOL_BYTES) {
-    randomFillSync(pool);
+    crypto.getRandomValues(pool);
     used = 0;
   }
-  used += byteCount;
-  return pool.toString('hex', used - byteCount, used);
+  let text = '';
+  for (const end = used + byteCount; used < end; used += 1) text += HEX[pool[used]!];
+  return text;
 }
 
 /** 32 hex digits, in the style of W3C Trace Context. */

@@ -166,6 +166,15 @@ export type OpSignal = {
   readonly sequence: number;
 };
 
+/** How `run` goes about an action. */
+export type RunOptions = CallOptions & {
+  /**
+   * An action that people have to approve waits for them (`wait`, the default), or rejects with an ApprovalPendingError
+   * (`throw`): then run it again with the same `traceId` and `spanId`, once they have decided.
+   */
+  readonly approvals?: 'wait' | 'throw' | undefined;
+};
+
 /** How an operation has ended. */
 export type Completion = CallOptions & {
   /** 0 to 1,000,000 US dollars that it has spent, besides what was recorded before. */
@@ -174,10 +183,27 @@ export type Completion = CallOptions & {
   readonly error?: string | undefined;
 };
 
-/** Money that was spent. */
-export type Usage = {
-  /** 0 to 1,000,000 US dollars, rounded up to whole micro-dollars. */
-  readonly costUsd: number;
+/** What a model has used; the gateway knows its prices. */
+export type TokenUsage = {
+  readonly model: string;
+  readonly provider?: string | undefined;
+  /** With those read from and written to a cache. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens?: number | undefined;
+  readonly cacheWriteTokens?: number | undefined;
+};
+
+type NoTokens = { readonly [K in keyof TokenUsage]?: undefined };
+
+/** Money that was spent, or the tokens that it was spent on. */
+export type Usage = (
+  | ({
+      /** 0 to 1,000,000 US dollars, rounded up to whole micro-dollars. */
+      readonly costUsd: number;
+    } & NoTokens)
+  | (TokenUsage & { readonly costUsd?: undefined })
+) & {
   /** The operation it was spent on. */
   readonly opId?: string | undefined;
   /** Idempotency key, 1 to 256 bytes: for a day, records with the same key count once. Default: a new one. */

@@ -152,6 +152,12 @@ export class Underway {
   }
 }
 
+/** After what has arrived meanwhile, where the runtime knows such a moment. */
+export function soon(callback: () => void): void {
+  if (typeof setImmediate === 'function') setImmediate(callback);
+  else setTimeout(callback, 0);
+}
+
 export type Backoff = { readonly baseMs: number; readonly maxMs: number };
 
 /**
