@@ -1,4 +1,4 @@
-/** What a fake gateway does with the calls of agents: what the real one does, without its rules for money and people. */
+/** What a fake gateway answers to agents: as the real one does, without its rules for money and people. */
 import { FakePeople } from './fake-people.ts';
 import type { Decide, Decided } from './policy.js';
 import type { AgentId, JsonObject, OpState } from './types.ts';

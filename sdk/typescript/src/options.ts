@@ -87,10 +87,10 @@ export type AgentClientOptions = AgentCredential & {
   readonly onSignal?: ((signal: OpSignal) => boolean | void | Promise<boolean | void>) | undefined;
   /**
    * Called with errors in the background, such as an operation that could not be reported complete. Default:
-   * `process.emitWarning`, or the console where there is none.
+   * `process.emitWarning`, or the console.
    */
   readonly onWarning?: ((error: Error) => void) | undefined;
-  /** Called with what a rule obliges `run` to show to the operator. Default: `process.emitWarning`, or the console where there is none. */
+  /** Called with what a rule obliges `run` to show to the operator. Default: `process.emitWarning`. */
   readonly onNotice?: ((notice: Notice) => void) | undefined;
 };
 

@@ -1,7 +1,7 @@
 /** Whether the gateway can be reached, judging by the latest calls, and for how long it could not. */
 import { Events } from './events.ts';
 
-/** `reached`: for the first time. `back`: a call got through after others did not, whether or not it was lost before. */
+/** `reached`: for the first time. `back`: a call got through after others did not, even if it never counted as lost. */
 type ReachabilityEvent = 'reached' | 'lost' | 'back';
 
 export class Reachability extends Events<ReachabilityEvent> {
