@@ -22,8 +22,10 @@ export const loginBounds = (config: Config): Bounds => ({
 export const needsSetup = ({ SVC_AUTH_FIRST_ACCOUNT: chosen, SVC_HTTP_ADDR: { host } }: Config): boolean =>
   chosen === 'setup' || (chosen === undefined && !isLoopback(host));
 
+export const schemeOf = ({ SVC_TLS_CERT }: Config): 'http' | 'https' => (SVC_TLS_CERT === undefined ? 'http' : 'https');
+
 /** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
 export function publicUrlOf(config: Config, httpPort: number): string {
   const { host } = config.SVC_HTTP_ADDR;
-  return (config.SVC_PUBLIC_URL ?? `http://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
+  return (config.SVC_PUBLIC_URL ?? `${schemeOf(config)}://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
 }

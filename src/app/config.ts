@@ -1,14 +1,24 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
-import { isIP } from 'node:net';
-import { isWitnessUrl } from '../audit-log/witness/target.ts';
 import { natsServers } from '../bus/nats-servers.ts';
-import { isOrgName } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
-import { isWellEscaped } from '../core/base/text.ts';
-import { isBootstrapKey } from '../core/identity/api-key.ts';
 import { mostOpenFiles, usableCores, usableMemoryMib } from '../system/machine.ts';
-
-type Parse<T> = (text: string) => T | undefined;
+import {
+  address,
+  baseUrl,
+  bootstrapKey,
+  databaseUrl,
+  list,
+  networks,
+  nodeName,
+  oneOf,
+  orgName,
+  origins,
+  type Parse,
+  switchedOn,
+  text,
+  wholeNumber,
+  witnesses,
+} from './config-parse.ts';
 
 /**
  * One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable,
@@ -23,81 +33,8 @@ type Variable<T> = {
   readonly isSecret?: boolean;
 };
 
-export type Address = { readonly host: string; readonly port: number };
-
 /** The host as it stands in a URL or before a port. */
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-
-const text: Parse<string> = (value) => value;
-
-const wholeNumber =
-  (least: number, most: number): Parse<number> =>
-  (value) => {
-    const number = Number(value);
-    return /^\d+$/.test(value) && number >= least && number <= most ? number : undefined;
-  };
-
-const oneOf =
-  <const T extends string>(...words: readonly T[]): Parse<T> =>
-  (value) =>
-    words.find((word) => word === value);
-
-/** Any other word means no, and none is a mistake (docs/spec.md, Registration). */
-const switchedOn: Parse<boolean> = (value) => /^(1|true|yes)$/i.test(value);
-
-const address: Parse<Address> = (value) => {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
-  const port = Number(match?.[3]);
-  const host = match?.[1] ?? match?.[2];
-  return host === undefined || port > 65_535 ? undefined : { host, port };
-};
-
-const url =
-  (...protocols: readonly string[]): Parse<string> =>
-  (value) =>
-    URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined;
-
-/** The host may be left out where the query names the folder of a socket, as PostgreSQL's own tools allow. */
-const databaseUrl: Parse<string> = (value) => {
-  const whole = /[?&]host=/.test(value) ? value.replace('@/', '@localhost/') : value;
-  return url('postgres:', 'postgresql:')(whole) === undefined || hasBadEscape(value) ? undefined : value;
-};
-
-/** The driver takes a stray % as it is, but cannot read escapes that are not UTF-8. */
-const hasBadEscape = (value: string): boolean => !isWellEscaped(value) && !/%(?![0-9a-f]{2})/i.test(value);
-
-/** Paths are appended to it, so it has no query and no fragment. */
-const baseUrl: Parse<string> = (value) => (/[?#]/.test(value) ? undefined : url('http:', 'https:')(value));
-
-const list = (value: string): readonly string[] =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-
-/** Spelled as browsers send them: any other spelling would never match. */
-const isOrigin = (text: string): boolean =>
-  !text.includes('*') &&
-  (/^https?:/i.test(text)
-    ? URL.canParse(text) && new URL(text).origin === text
-    : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text));
-const origins: Parse<readonly string[]> = (value) => (list(value).every(isOrigin) ? list(value) : undefined);
-
-/** An address, or a network in CIDR notation. */
-const isNetwork = (text: string): boolean => {
-  const [, ip = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  return isIP(ip) !== 0 && Number(bits ?? 0) <= (isIP(ip) === 6 ? 128 : 32);
-};
-const networks: Parse<readonly string[]> = (value) => (list(value).every(isNetwork) ? list(value) : undefined);
-
-const witnesses: Parse<readonly string[]> = (value) => (list(value).every(isWitnessUrl) ? list(value) : undefined);
-
-const orgName: Parse<string> = (value) => (isOrgName(value) ? value : undefined);
-
-/** It stands in lists, headers and logs. */
-const nodeName: Parse<string> = (value) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value) ? value : undefined);
-
-const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
 
 function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
 function variable<T>(parse: Parse<T>, expects: string, fallback: undefined, meaning: string): Variable<T | undefined>;
@@ -162,6 +99,19 @@ export const VARIABLES = {
     'address of the HTTP API, WebSocket, Connect and dashboard; port 0: any free port',
   ),
   SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'address of the gRPC server; port 0: any free port'),
+  SVC_TLS_CERT: variable(
+    text,
+    'a path',
+    undefined,
+    'certificate (PEM, with those between it and its authority): HTTP and gRPC are served over TLS alone, HTTP by node:https; read again when it changes',
+  ),
+  SVC_TLS_KEY: variable(text, 'a path', undefined, 'private key (PEM) of `SVC_TLS_CERT`, without a password'),
+  SVC_TLS_CLIENT_CA: variable(
+    text,
+    'a path',
+    undefined,
+    'certificates (PEM) of the authorities that sign for clients: connections without such a certificate are refused, those of browsers and health checks too',
+  ),
   SVC_DATA_DIR: variable(
     text,
     'a path',
@@ -547,7 +497,7 @@ function conflictsIn({
     if (config.SVC_JWT_PRIVATE_KEY === undefined)
       conflicts.push('SVC_CLUSTER requires SVC_JWT_PRIVATE_KEY, the same at every gateway');
   }
-  return [...conflicts, ...busConflictsIn(config)];
+  return [...conflicts, ...busConflictsIn(config), ...tlsConflictsIn(config)];
 }
 
 function busConflictsIn({
@@ -564,6 +514,22 @@ function busConflictsIn({
     conflicts.push('SVC_BUS_CA_FILE requires SVC_BUS_URL with tls://, because nothing else is encrypted');
   if (credentialsFile !== undefined && (first === undefined || first.user !== undefined || first.token !== undefined))
     conflicts.push('SVC_BUS_CREDENTIALS_FILE requires SVC_BUS_URL, without credentials in it');
+  return conflicts;
+}
+
+function tlsConflictsIn({
+  SVC_TLS_CERT: cert,
+  SVC_TLS_KEY: key,
+  SVC_TLS_CLIENT_CA: clientCa,
+  SVC_HTTP_ENGINE: engine,
+}: Pick<Config, 'SVC_TLS_CERT' | 'SVC_TLS_KEY' | 'SVC_TLS_CLIENT_CA' | 'SVC_HTTP_ENGINE'>): readonly string[] {
+  const conflicts: string[] = [];
+  if ((cert === undefined) !== (key === undefined))
+    conflicts.push('SVC_TLS_CERT and SVC_TLS_KEY must be set together, or neither');
+  if (clientCa !== undefined && cert === undefined)
+    conflicts.push('SVC_TLS_CLIENT_CA requires SVC_TLS_CERT and SVC_TLS_KEY');
+  if (cert !== undefined && engine === 'native')
+    conflicts.push('SVC_HTTP_ENGINE must be auto or node with SVC_TLS_CERT; the native library does not serve TLS');
   return conflicts;
 }
 

@@ -23,6 +23,7 @@ import { reloadChanged } from './start-policies.ts';
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
 import { createThreads, openAuditLog, type Threads } from './start-threads.ts';
+import { openTls } from './start-tls.ts';
 import { StartWait } from './start-wait.ts';
 import { startTimers } from './timers.ts';
 
@@ -37,8 +38,8 @@ export type Gateway = {
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
   /**
-   * Reads policies and signing keys again. Where one cannot be read or is wrong, that is logged and the old one stays
-   * in force.
+   * Reads policies, signing keys and the files of TLS again. Where one cannot be read or is wrong, that is logged and
+   * the old one stays in force.
    */
   reload(actor: string): Promise<void>;
   /**
@@ -72,7 +73,8 @@ export async function startGateway(config: Config, log: Logger, signal: AbortSig
 /** Each step uses only what is there already. The audit log comes before what is recorded in it; the doors are last. */
 async function start(context: StartContext): Promise<Gateway> {
   const { config, log, signal, closers } = context;
-  const threads = createThreads(context, (reason) =>
+  const tls = openTls(context);
+  const threads = createThreads(context, tls, (reason) =>
     decisions.webhooks.reportOwn('audit.unwritable', { reason, checks: config.SVC_AUDIT_ON_FAILURE }),
   );
   const opened = await openResources(context, threads.clock);
@@ -108,6 +110,7 @@ async function start(context: StartContext): Promise<Gateway> {
   const { governor, haltKeeper } = decisions;
   await haltKeeper.releaseExpired(governor.halts.expiredAt(threads.clock.nowMs()));
   const listening = await orStartError(supervisor.startIo(switchboard, httpPort));
+  tls?.follow((identity) => threads.threads.broadcast({ type: 'tls', identity }));
   startConsole(context, identity, onError);
   startBackground(context, parts);
   let stopping: Promise<void> | undefined;
@@ -120,6 +123,7 @@ async function start(context: StartContext): Promise<Gateway> {
       if (cluster === undefined)
         await decisions.policyKeeper.reload(actor).catch((error: unknown) => onError(error, 'reloading policies'));
       else log.warn('policies were not reloaded', { reason: explain({ kind: 'use_publish' }), by: actor });
+      tls?.reload();
       await reloadSigningKeys(signingKeys, log);
     },
     stop: (onStep) => (stopping ??= closers.closeAll(config.SVC_SHUTDOWN_SECS * 1000, onStep)),

@@ -13,7 +13,7 @@ import { isOfCluster } from '../stores/embedded/runs.ts';
 import { type EmbeddedStore, openEmbeddedStore, STORE_FILE } from '../stores/embedded/store.ts';
 import { makeFolder } from '../system/files.ts';
 import type { Logger } from '../system/log.ts';
-import type { Address } from './config.ts';
+import type { Address } from './config-parse.ts';
 
 // Errors of the system about files that the gateway needs to start, in words: which path, which setting, and what to
 // do.

@@ -6,6 +6,7 @@ import { homeOf } from '../cluster/run.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClock } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
+import type { TlsFiles } from '../system/tls-files.ts';
 import { AuditLink, type Trouble } from '../threads/audit/audit-link.ts';
 import { AuditReaderLink } from '../threads/audit/reader-link.ts';
 import { IoThreads } from '../threads/main/io-threads.ts';
@@ -29,6 +30,7 @@ const WITNESS_GRACE_MS = 2_000;
 /** Starts none of them yet. `onUnwritable` is called with the reason when the audit log cannot be written any more. */
 export function createThreads(
   { config, log, closers, run }: StartContext,
+  tls: TlsFiles | undefined,
   onUnwritable: (reason: string) => void,
 ): Threads {
   const clock = createClock();
@@ -47,6 +49,7 @@ export function createThreads(
     audit,
     clock,
     ioData: ioDataOf(config, run && homeOf(run)),
+    tls: tls && (() => tls.current),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
     auditData: auditDataOf(config),

@@ -4,7 +4,7 @@ import { isLoopback } from '../core/base/client-address.ts';
 import { usableMemoryMib } from '../system/machine.ts';
 import type { RecordingOptions } from '../threads/audit/audit-thread.ts';
 import type { IoData } from '../threads/io/io-thread.ts';
-import { loginBounds } from './account-settings.ts';
+import { loginBounds, schemeOf } from './account-settings.ts';
 import type { Config } from './config.ts';
 import { WEB_FOLDER } from './package-files.ts';
 
@@ -37,6 +37,7 @@ export function ioDataOf(config: Config, home: string | undefined): IoData {
     maxLogins: logins.atOnce + logins.waiting,
     own: ownNames(config),
     publicUrl: config.SVC_PUBLIC_URL,
+    scheme: schemeOf(config),
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
     maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,

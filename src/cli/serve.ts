@@ -1,6 +1,7 @@
 /** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
 import { constants } from 'node:os';
 import { relative } from 'node:path';
+import { schemeOf } from '../app/account-settings.ts';
 import { bracketed, type Config, readConfig, unknownVariables } from '../app/config.ts';
 import { type Gateway, startGateway } from '../app/main.ts';
 import { StartError } from '../app/start-checks.ts';
@@ -124,7 +125,7 @@ function dieOf(signal: NodeJS.Signals): void {
 }
 
 function welcome(config: Config, { listening, policies, setup, bootstrap }: Gateway): string {
-  const http = `http://${bracketed(config.SVC_HTTP_ADDR.host)}:${listening.httpPort}`;
+  const http = `${schemeOf(config)}://${bracketed(config.SVC_HTTP_ADDR.host)}:${listening.httpPort}`;
   const { documents } = policies.policies.summary();
   const lines = [
     'svc-gateway is ready',

@@ -1,3 +1,4 @@
+import type { TlsIdentity } from '../ports/tls.ts';
 import { type RouteServerOptions, serveRoutes } from './api/server.ts';
 import { connectMethods } from './connect/connect.ts';
 import { serveConnect } from './connect/door.ts';
@@ -7,6 +8,7 @@ import { Stream, type StreamOptions } from './ws/stream.ts';
 
 export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'onRequest'> & {
   readonly engine: EngineChoice;
+  readonly tls: TlsIdentity | undefined;
   readonly maxHalfSentBytes: number;
   readonly stream: Omit<StreamOptions, 'door' | 'link' | 'own' | 'onError' | 'addressOf'>;
 };
@@ -21,7 +23,8 @@ export class HttpDoor {
   /** Throws where the engine that is demanded does not load. */
   constructor(options: HttpDoorOptions) {
     const { ports, corsOrigins, own, bodyTimeoutMs, onError } = options;
-    this.#chosen = chooseEngine(options.engine, (error) => onError(error, 'accepting an HTTP connection'));
+    const onRefused = (error: unknown): void => onError(error, 'accepting an HTTP connection');
+    this.#chosen = chooseEngine(options.engine, onRefused, undefined, options.tls);
     const { engine } = this.#chosen;
     const door = new DoorState(options.maxHalfSentBytes);
     this.#state = door;
@@ -62,6 +65,10 @@ export class HttpDoor {
 
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined> {
     return this.#chosen.engine.listen(host, port, isShared);
+  }
+
+  renewTls(identity: TlsIdentity): void {
+    this.#chosen.engine.renewTls?.(identity);
   }
 
   /** Accepts no new connections. Each answer on an open one asks its client to close it. */

@@ -5,6 +5,7 @@ import type { AgentKey } from '../core/base/ids.ts';
 import type { Command, Replies } from '../core/commands.ts';
 import type { SignalMessage } from '../core/views.ts';
 import type { GatewayEvent, Interest } from '../ports/events.ts';
+import type { TlsIdentity } from '../ports/tls.ts';
 import type { UseCaseName } from '../use-cases/use-cases.ts';
 import type { DurationCounts } from './durations.ts';
 
@@ -38,6 +39,8 @@ export type LocalStart = {
   readonly place: number;
   readonly data: unknown;
   readonly ports: Ports;
+  /** Undefined: without TLS. */
+  readonly tls: TlsIdentity | undefined;
   /** How many I/O threads there are, which all listen on the same ports. */
   readonly threads: number;
   /**
@@ -113,6 +116,8 @@ export type MainToDoors =
   | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
   /** How many agents are registered, for what a thread remembers of each. Sent after a change, not at once. */
   | { readonly type: 'agent-count'; readonly count: number }
+  /** What new connections get from now on. */
+  | { readonly type: 'tls'; readonly identity: TlsIdentity }
   /** To be confirmed: all that was sent before holds in this thread. */
   | { readonly type: 'confirm'; readonly number: number }
   /** Take nothing new, and answer what is in flight within this time. */

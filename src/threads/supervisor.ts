@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { WitnessStatement } from '../core/audit/witness.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
+import type { TlsIdentity } from '../ports/tls.ts';
 import { within } from '../system/clock.ts';
 import { workerFile } from '../system/worker-file.ts';
 import { type AuditLink, toAuditThread } from './audit/audit-link.ts';
@@ -44,6 +45,8 @@ export type SupervisorOptions = {
   readonly ioThreads: number;
   /** Plain data for the threads' entries. */
   readonly ioData: unknown;
+  /** What doors serve TLS with that open now. Undefined: without TLS. */
+  readonly tls?: (() => TlsIdentity) | undefined;
   /** Port 0 takes a free one; after the first start both are kept. */
   readonly ports: Ports;
   readonly auditData: RecordingOptions;
@@ -288,6 +291,7 @@ export class Supervisor {
           place: 0,
           data: this.#options.ioData,
           ports: this.#ports,
+          tls: this.#options.tls?.(),
           threads: 1,
           nowMs: this.#options.clock.nowMs(),
         },
@@ -326,6 +330,7 @@ export class Supervisor {
       data: ioData,
       auditCounters: audit.counters,
       ports: this.#ports,
+      tls: this.#options.tls?.(),
       threads: ioThreads,
       nowMs: clock.nowMs(),
     };

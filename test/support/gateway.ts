@@ -110,7 +110,7 @@ export async function startTestGateway({
     if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
     throw error;
   });
-  const url = /HTTP\s+(http:\S+)/.exec(output.stdout)?.[1] ?? '';
+  const url = /HTTP\s+(https?:\S+)/.exec(output.stdout)?.[1] ?? '';
   const grpc = /gRPC\s+(\S+)/.exec(output.stdout)?.[1] ?? '';
   return {
     url,

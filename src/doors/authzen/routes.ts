@@ -134,9 +134,9 @@ const recordUnread = ({ ports, bearer, named }: Asker, legible: Legible, fault: 
 
 /** What a client needs to find the rest. Searches are not served, so they are not named. */
 const discover =
-  (publicUrl: string | undefined) =>
+  ({ publicUrl, scheme = 'http' }: AuthzenRouteOptions) =>
   async ({ headers }: HttpRequest): Promise<HttpReply> => {
-    const base = publicUrl?.replace(/\/+$/, '') ?? `http://${hostOf(headers.get('host'))}`;
+    const base = publicUrl?.replace(/\/+$/, '') ?? `${scheme}://${hostOf(headers.get('host'))}`;
     return ok({
       status: 200,
       body: {
@@ -155,9 +155,11 @@ const hostOf = (host: string | undefined): string =>
 export type AuthzenRouteOptions = {
   /** SVC_PUBLIC_URL. */
   readonly publicUrl?: string | undefined;
+  /** Where no public URL is set; default: `http`. */
+  readonly scheme?: 'http' | 'https';
 };
 
-export const authzenRoutes = ({ publicUrl }: AuthzenRouteOptions): readonly Route[] => [
+export const authzenRoutes = (options: AuthzenRouteOptions): readonly Route[] => [
   {
     method: 'post',
     path: EVALUATION_PATH,
@@ -185,6 +187,6 @@ export const authzenRoutes = ({ publicUrl }: AuthzenRouteOptions): readonly Rout
     limit: 'none',
     summary: 'Where the AuthZEN endpoints are',
     answers: { 200: configuration },
-    handle: discover(publicUrl),
+    handle: discover(options),
   },
 ];

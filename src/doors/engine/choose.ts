@@ -1,4 +1,5 @@
 /** Which HTTP engine serves: the native one where it loads, unless the setting says otherwise. */
+import type { TlsIdentity } from '../../ports/tls.ts';
 import type { Engine } from './engine.ts';
 import { createNativeEngine } from './native.ts';
 import { findNativeBuild, whyNone } from './native-builds.ts';
@@ -13,15 +14,20 @@ export type ChosenEngine = {
   readonly description: string;
 };
 
+const WITH_TLS = 'node:https, because of SVC_TLS_CERT, at a fraction of the native speed';
+
 /**
  * `onError` learns of connections that node:http cannot accept, for instance because the process is out of descriptors.
- * Throws where the native engine is demanded and does not load.
+ * Throws where the native engine is demanded and does not load. With `tls`, node:https serves: one build of the native
+ * library has no TLS, and none takes another certificate while it runs.
  */
 export function chooseEngine(
   choice: EngineChoice,
   onError: (error: unknown) => void,
   find = findNativeBuild,
+  tls?: TlsIdentity,
 ): ChosenEngine {
+  if (tls !== undefined) return { engine: createNodeEngine(onError, tls), description: WITH_TLS };
   if (choice === 'node') return { engine: createNodeEngine(onError), description: 'node:http, by SVC_HTTP_ENGINE' };
   const found = find();
   if (found.kind === 'found')

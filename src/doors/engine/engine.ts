@@ -1,4 +1,5 @@
 /** What the doors need of an HTTP server. There are two: uWebSockets.js (`native.ts`) and node:http (`node.ts`). */
+import type { TlsIdentity } from '../../ports/tls.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
 
 export type EngineName = 'native' | 'node';
@@ -14,6 +15,8 @@ export type Engine = {
    */
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined>;
   stopListening(): void;
+  /** New connections get this one. Only for an engine that was made with TLS. */
+  renewTls?(identity: TlsIdentity): void;
   /** Closes every socket. */
   close(): void;
 };

@@ -1,10 +1,13 @@
 /** The engine over node:http and ws. */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import { createRequire } from 'node:module';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { WebSocket, WebSocketServer } from 'ws';
+import type { TlsIdentity } from '../../ports/tls.ts';
 import { type Header, type HttpStatus, STATUS_TEXT } from '../shared/http-answer.ts';
 import { BACKLOG, canSharePort } from '../shared/listener.ts';
+import { renewedOptions, secureOptions } from '../shared/tls.ts';
 import {
   type Answer,
   type AnswerListener,
@@ -34,9 +37,9 @@ const LOOK_EVERY_MS = 1_000;
 
 /**
  * `onError` is called for a connection that could not be accepted, for instance because the process is out of
- * descriptors.
+ * descriptors. With `tls` it serves nothing else.
  */
-export function createNodeEngine(onError: (error: unknown) => void): Engine {
+export function createNodeEngine(onError: (error: unknown) => void, tls?: TlsIdentity): Engine {
   const handlers = new Map<string, Handler>();
   let streams: StreamDoor | undefined;
   // `shouldUpgradeCallback` exists from Node.js 22.21 and 24.9 on. From 26 on it is needed: there the body of a request
@@ -48,7 +51,7 @@ export function createNodeEngine(onError: (error: unknown) => void): Engine {
     connectionsCheckingInterval: LOOK_EVERY_MS,
     shouldUpgradeCallback: hasNoBody,
   };
-  const server = createServer(options, (request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.socket.destroyed) return; // it arrived in one packet with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const head = new NodeRequest(request);
@@ -56,7 +59,10 @@ export function createNodeEngine(onError: (error: unknown) => void): Engine {
     const answer = new NodeAnswer(request, response);
     handle?.(answer, head);
     if (!answer.isBodyRead) request.resume(); // an unread body must not hold up the next request
-  });
+  };
+  const secure = tls && createSecureServer({ ...options, ...secureOptions(tls) }, serve);
+  const server = secure ?? createServer(options, serve);
+  const cutHandshakes = secure === undefined ? () => undefined : handshakesOf(secure);
   const connections = new Connections(server);
   server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
     const head = new NodeRequest(request);
@@ -82,15 +88,33 @@ export function createNodeEngine(onError: (error: unknown) => void): Engine {
     // Not the server's own `close`, which closes idle connections too: they must still be told that the gateway is
     // going away.
     stopListening: () => void NetServer.prototype.close.call(server),
+    ...(secure && { renewTls: (identity: TlsIdentity) => secure.setSecureContext(renewedOptions(identity)) }),
     close: () => {
       clearInterval(pings);
       connections.stopLooking();
       for (const ws of streams?.server.clients ?? []) ws.terminate();
       server.close();
       server.closeAllConnections();
+      cutHandshakes();
     },
   };
 }
+
+/** Cuts all connections, also those before the end of their handshake, which the server does not count as HTTP. */
+function handshakesOf(server: SecureServer): () => void {
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  return () => {
+    for (const socket of open) socket.destroy();
+  };
+}
+
+/** Where a connection is one of HTTP: with TLS, once the handshake is done. */
+const beginsWith = (server: Server | SecureServer): 'connection' | 'secureConnection' =>
+  'setSecureContext' in server ? 'secureConnection' : 'connection';
 
 /** Some clients send a Content-Length of 0 when there is no body. */
 const hasNoBody = ({ headers }: IncomingMessage): boolean =>
@@ -101,7 +125,7 @@ const hasNoBody = ({ headers }: IncomingMessage): boolean =>
  * HTTP/1.1. node:http has detached the connection by then, so it is handed back, with the same request minus the offer.
  */
 function serveWithoutUpgrade(
-  server: Server,
+  server: Server | SecureServer,
   { method, url, httpVersion, rawHeaders }: IncomingMessage,
   socket: Socket,
   rest: Buffer,
@@ -111,11 +135,16 @@ function serveWithoutUpgrade(
     if (rawHeaders[at]!.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
   }
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
-  server.emit('connection', socket);
+  server.emit(beginsWith(server), socket);
 }
 
 /** Where threads cannot share a port, only the first one serves HTTP. */
-function listen(server: Server, host: string, port: number, isShared: boolean): Promise<number | undefined> {
+function listen(
+  server: Server | SecureServer,
+  host: string,
+  port: number,
+  isShared: boolean,
+): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       if (error.code !== 'EADDRINUSE') reject(error);
@@ -200,8 +229,8 @@ class Connections {
   readonly #open = new Map<Socket, { moved: number; sinceMs: number }>();
   readonly #looking: NodeJS.Timeout;
 
-  constructor(server: Server) {
-    server.on('connection', (socket: Socket) => {
+  constructor(server: Server | SecureServer) {
+    server.on(beginsWith(server), (socket: Socket) => {
       this.#open.set(socket, { moved: 0, sinceMs: performance.now() });
       socket.once('close', () => this.#open.delete(socket));
     });

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { assert } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import type { TlsIdentity } from '../../ports/tls.ts';
 import { EXT_MCP_SERVICE, extMcpService } from '../agentgateway/ext-mcp.ts';
 import type { AddressOf } from '../engine/client-address.ts';
 import { ENVOY_SERVICE, envoyService } from '../envoy/ext-authz.ts';
@@ -30,6 +31,7 @@ import { OK } from './status.ts';
 export type GrpcDoor = {
   /** Serves a connection that was accepted elsewhere. */
   readonly serve: (socket: Socket) => void;
+  readonly renewTls: (identity: TlsIdentity) => void;
   /** Closes up to so many connections without calls, those first that had none. Returns how many it has closed. */
   readonly makeRoom: (count: number) => number;
   /**
@@ -51,13 +53,14 @@ export type GrpcDoorOptions = {
   readonly limits: Limits;
   /** Whom a call comes from, where its connection comes from a proxy. */
   readonly addressOf?: AddressOf | undefined;
+  readonly tls?: TlsIdentity | undefined;
   /** Called with a defect that occurred while answering; the caller gets `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
-export function createGrpcDoor({ ports, control, limits, addressOf, onDefect }: GrpcDoorOptions): GrpcDoor {
+export function createGrpcDoor({ ports, control, limits, addressOf, tls, onDefect }: GrpcDoorOptions): GrpcDoor {
   const streams = new Set<CheckStream | ControlStream>();
   let calls = 0;
   const count = (): void => {
@@ -98,10 +101,12 @@ export function createGrpcDoor({ ports, control, limits, addressOf, onDefect }: 
     ]),
     limits,
     addressOf,
+    tls,
     onDefect,
   });
   return {
     serve: server.serve,
+    renewTls: (identity) => server.renewTls(identity),
     makeRoom: (count) => server.makeRoom(count),
     drain: (graceMs) => {
       health.drain();

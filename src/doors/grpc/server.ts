@@ -1,19 +1,24 @@
 /**
- * A gRPC server on HTTP/2 without TLS: it serves the methods of a table, on connections that are accepted elsewhere.
- * Knows no service.
+ * A gRPC server on HTTP/2, with TLS or without: it serves the methods of a table, on connections that are accepted
+ * elsewhere. Knows no service.
  */
 import {
   constants,
+  createSecureServer,
   createServer,
+  type Http2SecureServer,
   type Http2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { plainAddress } from '../../core/base/client-address.ts';
 import { assert } from '../../core/base/result.ts';
+import type { TlsIdentity } from '../../ports/tls.ts';
 import type { AddressOf } from '../engine/client-address.ts';
+import { renewedOptions, secureOptions } from '../shared/tls.ts';
 import { Bounds, type Limits } from './bounds.ts';
 import { Call } from './call.ts';
 import { HOSTILE_HEAD_BYTES, headBytesOf, isGrpc, MAX_HEAD_BYTES, quoted, readHead } from './head.ts';
@@ -25,6 +30,8 @@ export type ServerOptions = {
   readonly limits: Limits;
   /** The address of a client behind a proxy; undefined: that of the connection. */
   readonly addressOf?: AddressOf | undefined;
+  /** With it, the server takes nothing but TLS. */
+  readonly tls?: TlsIdentity | undefined;
   /** Called with a defect that occurred while answering; the caller gets `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
@@ -70,8 +77,10 @@ export class GrpcServer {
   readonly #addressOf: AddressOf | undefined;
   readonly #onDefect: (error: unknown) => void;
   readonly #bounds: Bounds;
-  readonly #http2: Http2Server;
+  readonly #http2: Http2Server | Http2SecureServer;
   readonly #sessions = new Map<ServerHttp2Session, Session>();
+  /** Connections whose TLS handshake is not done, the oldest first. */
+  readonly #greeting = new Set<Socket>();
   readonly #sweeping: NodeJS.Timeout;
   #calls = 0;
   /** The connection whose session begins. */
@@ -79,12 +88,12 @@ export class GrpcServer {
   /** When the last connections are cut, after `drain`. */
   #drainedByMs: number | undefined;
 
-  constructor({ methods, limits, addressOf, onDefect }: ServerOptions) {
+  constructor({ methods, limits, addressOf, tls, onDefect }: ServerOptions) {
     this.#methods = methods;
     this.#addressOf = addressOf;
     this.#onDefect = onDefect;
     this.#bounds = new Bounds(limits);
-    this.#http2 = createServer(HTTP2);
+    this.#http2 = tls === undefined ? createServer(HTTP2) : this.#createSecure(tls);
     this.#http2.on('session', (session: ServerHttp2Session) => this.#greet(session));
     this.#http2.on('stream', this.#serve as never);
     this.#sweeping = setInterval(() => this.#sweep(), Math.min(MAX_SWEEP_MS, limits.timeoutMs / 4)).unref();
@@ -93,18 +102,30 @@ export class GrpcServer {
   /** Serves a connection. */
   readonly serve = (socket: Socket): void => {
     this.#accepted = socket;
+    if ('setSecureContext' in this.#http2) {
+      this.#greeting.add(socket);
+      socket.once('close', () => this.#greeting.delete(socket));
+    }
     this.#http2.emit('connection', socket);
   };
+
+  /** New connections get this one. */
+  renewTls(identity: TlsIdentity): void {
+    if ('setSecureContext' in this.#http2) this.#http2.setSecureContext(renewedOptions(identity));
+  }
 
   /**
    * Closes up to so many connections on which no call is open, so that those who come next find a place: first those
    * that never had a call, then those whose last call is longest ago. Their clients open another when they need one,
-   * while who only holds connections could keep everybody else out. Returns how many it has closed.
+   * while who only holds connections could keep everybody else out. Those without a handshake
+   * go before all others. Returns how many it has closed.
    */
   makeRoom(count: number): number {
     const busy = this.#bounds.busySessions();
     const idle = [...this.#sessions].filter(([session]) => !session.closed && !busy.has(session));
-    const leaving = idle.sort(([, a], [, b]) => a.lastCall - b.lastCall).slice(0, count);
+    const strangers = [...this.#greeting].slice(0, count);
+    for (const socket of strangers) socket.destroy();
+    const leaving = idle.sort(([, a], [, b]) => a.lastCall - b.lastCall).slice(0, count - strangers.length);
     for (const [session, { lastCall }] of leaving) {
       if (lastCall === 0) session.destroy();
       else session.close(); // A call may be on its way: its client is told that it has to go elsewhere.
@@ -112,7 +133,7 @@ export class GrpcServer {
     setTimeout(() => {
       for (const [, { socket }] of leaving) socket.destroy();
     }, LEAVING_MS).unref();
-    return leaving.length;
+    return leaving.length + strangers.length;
   }
 
   get isBusy(): boolean {
@@ -127,6 +148,18 @@ export class GrpcServer {
     this.#drainedByMs = performance.now() + graceMs;
     for (const session of this.#sessions.keys()) this.#close(session, graceMs);
     if (this.#sessions.size === 0) clearInterval(this.#sweeping);
+  }
+
+  #createSecure(tls: TlsIdentity): Http2SecureServer {
+    const server = createSecureServer({ ...HTTP2, ...secureOptions(tls) });
+    // Before the listener of the server itself, which begins the session.
+    server.prependListener('secureConnection', (socket: TLSSocket) => {
+      this.#accepted = socket;
+      const { remoteAddress, remotePort } = socket;
+      for (const each of this.#greeting)
+        if (each.remotePort === remotePort && each.remoteAddress === remoteAddress) this.#greeting.delete(each);
+    });
+    return server;
   }
 
   #greet(session: ServerHttp2Session): void {

@@ -47,6 +47,7 @@ export type IoData = {
   /** Whose pages may act with cookies, change something and open streams. */
   readonly own: Own;
   readonly publicUrl: string | undefined;
+  readonly scheme: 'http' | 'https';
   readonly maxStreams: number;
   readonly opsTtlSecs: number;
   readonly maxGrpcConnections: number;
@@ -134,6 +135,7 @@ class IoThread {
           ports,
           control: this.#control,
           addressOf: addressBehind(trustedProxies),
+          tls: start.tls,
           limits: { timeoutMs: bodyTimeoutMs, maxBytes: maxHalfSentBytes, maxStreams: maxGrpcStreams },
           onDefect: (error) => this.#onError(error, 'a gRPC call'),
         })
@@ -192,6 +194,7 @@ class IoThread {
       own: data.own,
       addressOf: addressBehind(data.trustedProxies),
       engine: data.httpEngine,
+      tls: this.#start.tls,
       bodyTimeoutMs: data.bodyTimeoutMs,
       maxHalfSentBytes: data.maxHalfSentBytes,
       onError: (error, doing) => this.#onError(error, doing),
@@ -228,6 +231,9 @@ class IoThread {
         return this.#control.revokeAgent(message.agent);
       case 'agent-count':
         return credentialDigests.makeRoomFor(message.count);
+      case 'tls':
+        this.#http.renewTls(message.identity);
+        return this.#grpc?.renewTls(message.identity);
       case 'confirm':
         return this.#link.notify({ type: 'confirmed', number: message.number });
       case 'drain':
