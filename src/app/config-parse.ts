@@ -33,7 +33,7 @@ export const address: Parse<Address> = (value) => {
   return host === undefined || port > 65_535 ? undefined : { host, port };
 };
 
-export const url =
+const url =
   (...protocols: readonly string[]): Parse<string> =>
   (value) =>
     URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined;
