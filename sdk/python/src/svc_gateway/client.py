@@ -89,6 +89,10 @@ class _Client:
         )
         self._control = Control(self._core)
         self._tasks: AsyncIo | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """For what one of the two needs besides."""
 
     def _async_io(self) -> AsyncIo:
         """How this client is awaited: also one for threads, in an agent framework that is asynchronous."""
@@ -308,8 +312,7 @@ class AsyncAgentClient(_Client):
                 await op.checkpoint()
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def _prepare(self) -> None:
         settings = self._core.settings
         if settings.use_httpx:
             from .httpx_io import HttpxIo
