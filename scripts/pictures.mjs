@@ -48,6 +48,12 @@ for (const [name, path, colorScheme] of PICTURES) {
   await page.getByRole('textbox', { name: 'API key' }).fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Live', { exact: true }).waitFor();
+  // The request that differs from what was approved last.
+  if (path === '/approvals')
+    await page
+      .getByRole('link', { name: /deploy\.run/ })
+      .first()
+      .click();
   await sleep(2_500);
   await page.screenshot({ path: `${FOLDER}${name}.png` });
   await context.close();

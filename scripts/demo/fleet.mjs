@@ -49,8 +49,8 @@ const WORK = {
   ],
   research: [
     tool('vector_search', { index: 'papers', k: 20 }),
-    model('claude-opus', 0.22),
-    model('claude-opus', 0.4),
+    model('claude-opus', 0.05),
+    model('claude-opus', 0.11),
     model('claude-opus-batch', 0.9),
     { action: 'file.write', resource: '/workspace/notes/summary.md' },
     { action: 'file.read', resource: '/home/lead/.ssh/id_ed25519' },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER, sharedBrowser } from '../support/browser.ts';
-import { signIn, useDashboard } from '../support/dashboard.ts';
+import { goTo, signIn, useDashboard } from '../support/dashboard.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of accessibility are skipped: ${NO_BROWSER}`);
@@ -29,6 +29,10 @@ describe.skipIf(BROWSER_PATH === undefined)('accessibility of the dashboard', ()
       await page.goto(`${gateway().url}/operations`);
       await page.evaluate(AXE);
       const violations = async (what: string): Promise<readonly string[]> => {
+        // What fades in is pale until then.
+        await page.evaluate(
+          'Promise.all(document.getAnimations().map(({ finished }) => finished)).then(() => undefined)',
+        );
         const found = (await page.evaluate('axe.run()')) as {
           violations: { id: string; nodes: { target: string[] }[] }[];
         };
@@ -49,6 +53,16 @@ describe.skipIf(BROWSER_PATH === undefined)('accessibility of the dashboard', ()
             all.push(`${path} at ${width} is too wide`);
         }
       }
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await goTo(page, '/operations');
+      await page.getByRole('button', { name: 'Halt…' }).click();
+      await page.getByRole('dialog').getByLabel('Org', { exact: true }).fill('acme');
+      all.push(...(await violations('the dialog of a halt')));
+      await page.keyboard.press('Escape');
+      await page.locator('dialog').waitFor({ state: 'detached' });
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Jump to' }).fill('a');
+      all.push(...(await violations('the palette')));
       expect(all).toEqual([]);
     },
   );

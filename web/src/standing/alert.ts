@@ -204,7 +204,7 @@ function readinessAlerts({ audit, audit_witness: witness, store, database }: Rea
   ];
 }
 
-/** The newest first; what is so now stands above. */
+/** The critical first, of these the newest; what is so now stands above. */
 export function alertsOf(sources: Sources): readonly Alert[] {
   const { violations, halts, budgets, limits, reloadError, readiness } = sources;
   const alerts = [
@@ -217,6 +217,7 @@ export function alertsOf(sources: Sources): readonly Alert[] {
   ];
   const timeOf = ({ at }: Alert): number => (at === null ? Infinity : Date.parse(at));
   return alerts.sort((one, other) => {
+    if (one.severity !== other.severity) return one.severity === 'critical' ? -1 : 1;
     const [mine, others] = [timeOf(one), timeOf(other)];
     return mine === others ? 0 : others - mine;
   });

@@ -130,6 +130,13 @@ function dataOf(atMs: readonly number[], lines: readonly Line[], isStacked: bool
 const pathsOf = ({ kind = 'line' }: Line): uPlot.Series.PathBuilder | undefined =>
   kind === 'bars' ? uPlot.paths.bars?.({ size: [0.72, 28], radius: 0.15 }) : uPlot.paths.spline?.();
 
+/** Bars at both ends are whole: there is room for half a step beside them. */
+function aroundBars(plot: uPlot, least: number, most: number, lines: readonly Line[]): uPlot.Range.MinMax {
+  const [first = 0, second = first] = plot.data[0];
+  const half = lines.some(({ kind }) => kind === 'bars') ? (second - first) / 2 : 0;
+  return [least - half, most + half];
+}
+
 function optionsOf(
   element: HTMLElement,
   lines: readonly Line[],
@@ -151,7 +158,10 @@ function optionsOf(
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false }, points: { size: 6 } },
-    scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.15 : 1] } },
+    scales: {
+      x: { range: (plot, least, most) => aroundBars(plot, least, most, lines) },
+      y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.15 : 1] },
+    },
     hooks: {
       setCursor: [({ cursor }) => onPoint(cursor.left == null || cursor.left < 0 ? null : (cursor.idx ?? null))],
     },

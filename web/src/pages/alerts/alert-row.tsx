@@ -17,7 +17,7 @@ const KIND: Readonly<Record<Alert['kind'], string>> = {
 export function AlertRow({ alert, isSeen }: { readonly alert: Alert; readonly isSeen: boolean }) {
   const { id, severity, title, detail, at, times, agent, victim, href, evidence } = alert;
   return (
-    <li class={`alert ${isSeen ? 'seen' : severity}`}>
+    <li class={`alert ${isSeen ? 'is-seen' : `is-${severity}`}`}>
       <div>
         <p>
           <span class={`state ${severity}`}>{KIND[alert.kind]}</span>{' '}
