@@ -51,7 +51,7 @@ for (const [name, path, colorScheme] of PICTURES) {
   // The request that differs from what was approved last.
   if (path === '/approvals')
     await page
-      .getByRole('link', { name: /deploy\.run/ })
+      .getByRole('link', { name: /deploy\.run.*acme/ })
       .first()
       .click();
   await sleep(2_500);

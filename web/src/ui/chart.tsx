@@ -155,7 +155,7 @@ function optionsOf(
   return {
     width: Math.max(element.clientWidth, 10),
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false }, points: { size: 6 } },
     scales: {
