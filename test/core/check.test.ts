@@ -316,6 +316,8 @@ describe('check', () => {
       usageId,
     });
     const OVER = 'the daily budget of the agent tier is exceeded';
+    const WAIT =
+      'wait until 1970-01-02T00:00:00.000Z, when the daily budget of the agent tier resets, or ask a person to raise it';
 
     test.each<[string, readonly Command[], number]>([
       ['an allow', [ask(4)], 6],
@@ -381,6 +383,7 @@ describe('check', () => {
         cause: 'budget',
         exceeded: { tier: 'agent', period: 'daily', resetsAtMs: 86_400_000 },
         opState: 'terminated',
+        remedy: WAIT,
       });
       expect(draft).toMatchObject({
         eventType: 'BudgetLimitExceeded',
@@ -401,6 +404,7 @@ describe('check', () => {
         reserved_usd: 4,
         limit_usd: 10,
         resets_at: '1970-01-02T00:00:00.000Z',
+        remedy: WAIT,
       });
       expect(decide(ask(11), governor).answer).toMatchObject({ decision: 'deny', reason: OVER, opState: 'running' });
     });
