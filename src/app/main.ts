@@ -94,6 +94,7 @@ async function start(context: StartContext): Promise<Gateway> {
   const identity = await startIdentity(context, resources, threads, decisions.recording.events, credentials);
   const parts: Parts = { resources, threads, decisions, identity, cluster };
   await cluster?.start(decisions.governor, refreshesOf(parts));
+  await decisions.policyLife.begin();
   const switchboard = createSwitchboard(context, parts);
   signal.throwIfAborted();
 

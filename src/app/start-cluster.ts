@@ -86,6 +86,7 @@ export type Cluster = {
   /** The tickets of all gateways, where `own` are those that this one gives out. */
   shareTickets(own: WsTickets, authenticator: Authenticator): SharedTickets;
   readonly policies: ClusterPolicies;
+  readonly policyStores: Shelf['policyStores'];
   /** The policies that this gateway decides by from its start on. */
   readonly inForce: LoadedPolicies;
   /** Resolves when this run was replaced, or forgotten: it must end. */
@@ -167,9 +168,9 @@ export async function openCluster(
   replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
-  const { policies, inForce } = shelf;
+  const { policies, policyStores, inForce } = shelf;
   const shares = { membership, members, bus, barriers, peers, replicas, agents, money };
-  const parts = { ...shares, states, controls, orders, webhooks, policies, inForce, replaced };
+  const parts = { ...shares, states, controls, orders, webhooks, policies, policyStores, inForce, replaced };
   return {
     ...parts,
     ...sharing(membership, peers),

@@ -7,7 +7,6 @@ import type { Approval } from '../core/approvals/approval.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
 import { matchOf } from '../core/halts/match.ts';
-import type { PolicySet } from '../core/policy/policy.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
@@ -29,6 +28,7 @@ import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { restoreGovernor } from './start-governor.ts';
 import { createPolicyKeeper, newsOfPolicies } from './start-policies.ts';
+import { historyOf, openPolicyLife, type PolicyLife } from './start-policy-life.ts';
 import { type Recording, startRecorder } from './start-recorder.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
@@ -46,6 +46,7 @@ export type Decisions = {
   readonly approvalWaits: ApprovalWaits;
   readonly limiters: Limiters;
   readonly policyKeeper: PolicyKeeper;
+  readonly policyLife: PolicyLife;
   readonly recording: Recording;
   readonly webhooks: Webhooks;
   readonly stats: Stats;
@@ -54,18 +55,19 @@ export type Decisions = {
 
 export function startDecisions(
   context: StartContext,
-  { policies: { policies }, policyPath, store, onError }: Resources,
+  resources: Resources,
   { audit, clock, threads }: Threads,
   cluster: Cluster | undefined,
 ): Decisions {
   const { config } = context;
+  const { policies: loaded, store, onError } = resources;
   const agents = cluster?.agents ?? createEmbeddedAgents(store);
   const budgets = cluster?.money.budgets ?? createEmbeddedBudgets(store);
   const ownStates = createEmbeddedStates(store);
   const states = cluster?.states.store ?? ownStates;
   const governor = restoreGovernor({
     config,
-    policies,
+    policies: loaded.policies,
     agents,
     budgets,
     states,
@@ -94,12 +96,7 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
-  const policyKeeper = keepPolicies(
-    context,
-    { policyPath, policies, onError },
-    { audit, clock },
-    { governor, webhooks, cluster, recording },
-  );
+  const policyParts = keepPolicies(context, resources, { audit, clock }, { governor, webhooks, cluster, recording });
   const limiters = limitersOf(config);
   const commands = new CommandRunner({
     ...recording,
@@ -123,9 +120,19 @@ export function startDecisions(
   });
   const haltKeeper = haltsFor(commands, governor, onError, cluster?.states.halting);
   const approvalWaits = waitsFor(commands, clock);
-  if (cluster !== undefined) followCluster(cluster, { commands, governor, policyKeeper, recording, threads });
+  if (cluster !== undefined) followCluster(cluster, { ...policyParts, commands, governor, recording, threads });
   cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
-  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, ...statistics };
+  return {
+    governor,
+    commands,
+    haltKeeper,
+    approvalWaits,
+    limiters,
+    ...policyParts,
+    recording,
+    webhooks,
+    ...statistics,
+  };
 }
 
 /** The statistics of the runs before, and who saves them. */
@@ -139,38 +146,45 @@ function openStats(store: Resources['store'], nowMs: number): Pick<Decisions, 's
   return { stats, statsSaver: new StatsSaver(stats, kept) };
 }
 
-const keepPolicies = (
-  { log }: StartContext,
-  { policyPath, policies, onError }: Pick<Resources, 'policyPath' | 'onError'> & { readonly policies: PolicySet },
-  { audit, clock }: Pick<Threads, 'audit' | 'clock'>,
+function keepPolicies(
+  context: StartContext,
+  resources: Resources,
+  threads: Pick<Threads, 'audit' | 'clock'>,
   {
     governor,
     webhooks,
     cluster,
     recording: { events },
   }: Pick<Decisions, 'governor' | 'webhooks' | 'recording'> & { readonly cluster: Cluster | undefined },
-): PolicyKeeper =>
-  createPolicyKeeper({
+): Pick<Decisions, 'policyKeeper' | 'policyLife'> {
+  const { onError, policies, policyPath, store } = resources;
+  const own = historyOf(store, onError);
+  const policyKeeper = createPolicyKeeper({
+    ...threads,
     isPublished: cluster !== undefined,
+    keep: cluster === undefined ? own.keep : undefined,
     path: policyPath,
-    policies,
+    policies: policies.policies,
     governor,
-    audit,
-    clock,
-    log,
+    log: context.log,
     onError,
-    ...newsOfPolicies({ webhooks, events, clock }),
+    ...newsOfPolicies({ webhooks, events, clock: threads.clock }),
   });
+  const policyLife = openPolicyLife(context, { resources, threads, governor, policyKeeper, cluster, own });
+  return { policyKeeper, policyLife };
+}
 
-type Following = Pick<Decisions, 'commands' | 'governor' | 'policyKeeper' | 'recording'> & Pick<Threads, 'threads'>;
+type Following = Pick<Decisions, 'commands' | 'governor' | 'policyKeeper' | 'policyLife' | 'recording'> &
+  Pick<Threads, 'threads'>;
 
 /** What the other gateways put in force, and order. */
 function followCluster(
   { controls, money, orders, policies }: Cluster,
-  { commands, governor, policyKeeper, recording: { controlStreams }, threads }: Following,
+  { commands, governor, policyKeeper, policyLife, recording: { controlStreams }, threads }: Following,
 ): void {
   policies.follow({
     version: () => policyKeeper.version,
+    followShadow: () => policyLife.shadow.follow(),
     install: async (compiled, actor) => {
       const installed = await policyKeeper.replace(compiled, actor);
       // What lower caps leave no room for is given back before this gateway says that it acts by them.

@@ -4,7 +4,12 @@ import { fail } from '../core/base/result.ts';
 import { explain } from '../core/fault.ts';
 import { type LoadedPolicies, renderPolicyProblem, textsOfFiles } from '../policy-files/policy-file.ts';
 import type { Barrier, RunId } from '../ports/cluster.ts';
-import { createPostgresPolicies } from '../stores/postgres/cluster/policies.ts';
+import type { PolicyVersions, ShadowStore } from '../ports/policy-versions.ts';
+import {
+  createPostgresPolicies,
+  createPostgresPolicyVersions,
+  createPostgresShadow,
+} from '../stores/postgres/cluster/policies.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { Logger } from '../system/log.ts';
 import { StartError } from './start-checks.ts';
@@ -24,6 +29,7 @@ export type ShelfStart = {
 
 export type Shelf = {
   readonly policies: ClusterPolicies;
+  readonly policyStores: { readonly versions: PolicyVersions; readonly shadow: ShadowStore };
   /** What this gateway decides by from its start on. */
   readonly inForce: LoadedPolicies;
   /** Call it when the gateway has joined: then no other one is in force anywhere. */
@@ -31,9 +37,14 @@ export type Shelf = {
 };
 
 export async function openShelf({ postgres, run, name, barrier, log, wait, policyPath }: ShelfStart): Promise<Shelf> {
+  const sets = createPostgresPolicies(postgres, run);
+  const policyStores = {
+    versions: createPostgresPolicyVersions(postgres, sets),
+    shadow: createPostgresShadow(postgres, run),
+  };
   const policies = new ClusterPolicies({
     name,
-    shelf: createPostgresPolicies(postgres, run),
+    shelf: sets,
     barrier,
     compile: compileTexts,
     log,
@@ -44,12 +55,12 @@ export async function openShelf({ postgres, run, name, barrier, log, wait, polic
     if (inForce.ok || inForce.fault.kind === 'store_unreachable') return inForce;
     throw new StartError(`the policies of the cluster cannot be loaded: ${explain(inForce.fault)}`);
   }, trouble);
-  if (active !== undefined) return { policies, inForce: active, begin: async () => undefined };
+  if (active !== undefined) return { policies, policyStores, inForce: active, begin: async () => undefined };
   const texts = await textsOfFiles(policyPath);
   const compiled = texts.ok ? await compileTexts(texts.value) : fail(texts.fault.map(renderPolicyProblem));
   if (!texts.ok || !compiled.ok) throw new StartError(compiled.ok ? policyPath : compiled.fault.join('\n'));
   const begin = async (): Promise<void> => {
-    await wait.value(() => policies.begin(texts.value, compiled.value.policies.version), trouble);
+    await wait.value(() => policies.begin({ ...compiled.value, texts: texts.value }), trouble);
   };
-  return { policies, inForce: compiled.value, begin };
+  return { policies, policyStores, inForce: compiled.value, begin };
 }

@@ -61,7 +61,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
   const {
     resources: { database, storeOutage },
     threads: { audit, clock, supervisor, witnesses },
-    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, stats, webhooks },
+    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, policyLife, stats, webhooks },
     identity: { accounts, credentials },
     cluster,
   } = parts;
@@ -76,6 +76,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
     auditReader: cluster === undefined ? ownLog : cluster.shareLogs(ownLog),
     database,
     policyKeeper,
+    policyLife,
     haltKeeper,
     approvalWaits,
     webhooks,

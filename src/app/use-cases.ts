@@ -27,6 +27,7 @@ import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Config } from './config.ts';
 import type { Database } from './start-accounts.ts';
 import type { Cluster } from './start-cluster.ts';
+import type { PolicyLife } from './start-policy-life.ts';
 import type { StoreOutage } from './store-outage.ts';
 
 export type UseCaseParts = CredentialUseCasesDeps & {
@@ -37,6 +38,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly database: Database | undefined;
   readonly accounts: AccountUseCases | undefined;
   readonly policyKeeper: PolicyKeeper;
+  readonly policyLife: Pick<PolicyLife, 'history' | 'shadow'>;
   readonly haltKeeper: HaltKeeper;
   readonly approvalWaits: ApprovalWaits;
   readonly webhooks: Webhooks;
@@ -60,6 +62,7 @@ export function useCasesOf({
   database,
   accounts,
   policyKeeper,
+  policyLife,
   haltKeeper,
   approvalWaits,
   webhooks,
@@ -89,6 +92,12 @@ export function useCasesOf({
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     explainCheck: ({ principal, subject, draft }) => policyKeeper.explain(principal, subject, draft),
+    listPolicyVersions: ({ principal, ...page }) => policyLife.history.list(principal, page),
+    getPolicyVersion: ({ principal, version }) => policyLife.history.get(principal, version),
+    diffPolicies: ({ principal, from, to }) => policyLife.history.diff(principal, from, to),
+    startShadow: ({ principal, texts, expiresInSecs }) => policyLife.shadow.start(principal, texts, expiresInSecs),
+    getShadow: ({ principal }) => policyLife.shadow.status(principal),
+    stopShadow: ({ principal }) => policyLife.shadow.stop(principal),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: (decision) => decideApproval(commands, findLineage, decision),

@@ -72,8 +72,9 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
       // Stamps have one length, so their order as text is their order in time.
       if (since !== undefined && line.token(FIELD.timestamp) < since) return false;
       if (until !== undefined && line.token(FIELD.timestamp) >= until) return false;
-      if (action === undefined && resource === undefined) return true;
+      if (action === undefined && resource === undefined && filter.shadow === undefined) return true;
       const payload = line.payload();
+      if (filter.shadow !== undefined && payload?.shadow === undefined) return false;
       return isIn(payload?.action, action) && isIn(payload?.resource, resource);
     },
   };

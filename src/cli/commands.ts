@@ -84,6 +84,11 @@ const BETWEEN: readonly OptionRow[] = [
   { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 15m, 2h or 7d ago' },
   { flags: '--until <time>', meaning: 'before this time' },
 ];
+const SHADOW: OptionRow = {
+  flags: '--shadow <how>',
+  meaning: 'only what a shadow decides otherwise',
+  choices: ['differs'],
+};
 const LOG_FILTERS: readonly OptionRow[] = [
   ORG,
   TEAM,
@@ -264,7 +269,7 @@ const READING: readonly CommandRow[] = [
   {
     synopsis: 'logs',
     summary: 'read the audit log, newest entries last',
-    options: [{ flags: '-f, --follow', meaning: 'keep printing new entries' }, ...LOG_FILTERS, LIMIT],
+    options: [{ flags: '-f, --follow', meaning: 'keep printing new entries' }, ...LOG_FILTERS, SHADOW, LIMIT],
     example: 'svc logs --follow --decision deny --since 1h',
     load: async () => (await import('./commands/logs.ts')).run,
   },

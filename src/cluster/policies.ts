@@ -6,6 +6,7 @@ import type { Barrier, PolicyShelf, PolicyText, Unconfirmed } from '../ports/clu
 export type CompiledPolicies = {
   readonly policies: PolicySet;
   readonly files: readonly string[];
+  readonly texts: readonly PolicyText[];
   readonly warnings: readonly string[];
 };
 
@@ -15,6 +16,8 @@ export type PolicyWork = {
   readonly install: (compiled: CompiledPolicies, actor: string) => Promise<Result<unknown, Fault>>;
   /** The one that is in force here. */
   readonly version: () => string;
+  /** Takes over the set that is asked beside it, or that there is none. */
+  readonly followShadow: () => Promise<Result<unknown, Fault>>;
 };
 
 export type ClusterPoliciesOptions = {
@@ -71,13 +74,13 @@ export class ClusterPolicies {
   }
 
   /** Publishes this set, if none is in force everywhere, and follows the one that is. */
-  async begin(texts: readonly PolicyText[], version: string): Promise<Result<unknown, Fault>> {
+  async begin({ policies, texts }: CompiledPolicies): Promise<Result<unknown, Fault>> {
     const { shelf } = this.#options;
     const active = await shelf.active();
     if (!active.ok || active.value !== undefined) return active.ok ? this.#follow() : active;
-    const added = await shelf.add(version, texts, 'gateway');
+    const added = await shelf.add(sizeOf(policies), texts, 'gateway');
     if (!added.ok) return added;
-    const activated = await shelf.activate(version, 'gateway', true);
+    const activated = await shelf.activate(policies.version, 'gateway', true);
     return activated.ok ? this.#follow() : activated;
   }
 
@@ -96,7 +99,7 @@ export class ClusterPolicies {
     if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
     const { version } = compiled.value.policies;
     this.#prepared = { version, result: compiled };
-    const added = await this.#options.shelf.add(version, texts, actor);
+    const added = await this.#options.shelf.add(sizeOf(compiled.value.policies), texts, actor);
     return added.ok ? this.#activate(version, compiled.value, actor) : added;
   }
 
@@ -153,6 +156,8 @@ export class ClusterPolicies {
 
   /** Puts the set in force here that is in force everywhere. */
   async #follow(): Promise<Result<unknown, Fault>> {
+    const shadowed = await this.#work?.followShadow();
+    if (shadowed?.ok === false && shadowed.fault.kind !== 'policy_invalid') return shadowed;
     const active = await this.#options.shelf.active();
     if (!active.ok) return active;
     if (active.value === undefined || this.#work === undefined) return ok(undefined);
@@ -175,3 +180,8 @@ export class ClusterPolicies {
     return done;
   }
 }
+
+const sizeOf = (policies: PolicySet) => {
+  const { version, documents } = policies.summary();
+  return { version, documents: documents.length, rules: documents.reduce((sum, { ruleCount }) => sum + ruleCount, 0) };
+};

@@ -24,7 +24,6 @@ import type { Exceeded } from './budget/envelope.ts';
 import { exceededPayload, exceededReason } from './budget/exceeded.ts';
 import { CheckEntries, payloadOfStranger } from './check-entry.ts';
 import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
-import type { CheckSubject } from './condition/condition.ts';
 import type { DecisionCause } from './decision-cause.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
@@ -37,6 +36,7 @@ import { viewOfOp } from './ops/op-view.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
 import type { PolicyDecision } from './policy/rule.ts';
+import type { Decides, Shadow } from './policy/shadow.ts';
 import { REFUSAL } from './refusal.ts';
 import { remedyOfBudget, remedyOfHalt } from './remedy.ts';
 import type { Undo } from './rollback.ts';
@@ -45,7 +45,10 @@ import type { Undo } from './rollback.ts';
 export type CheckState = AskingContext & {
   readonly agents: AgentRegistry;
   readonly ops: OpsRegistry;
-  policies: { decide(subject: CheckSubject): PolicyDecision };
+  /** With a shadow, it is asked beside the set in force. */
+  policies: Decides;
+  /** Decides nothing. Undefined, which costs a check one comparison: there is none. */
+  shadow: Shadow | undefined;
   /** Whether any stream is open; without one, no events are created. */
   isWatched: boolean;
   /** Of a gateway in a cluster: what an operation of this agent and id is that lives at another one. */
@@ -114,6 +117,18 @@ export class Checker {
    * Fault: `overloaded`, without an entry, when there is no room for a new operation.
    */
   check(command: CheckCommand, nowMs: number): Outcome<'check'> {
+    const { shadow } = this.#state;
+    if (shadow === undefined) return this.#check(command, nowMs);
+    shadow.begin();
+    const outcome = this.#check(command, nowMs);
+    // A check that has to wait for others is decided again.
+    if (!outcome.reply.ok || outcome.short !== undefined || outcome.turn !== undefined) return outcome;
+    const effects = [...outcome.effects];
+    shadow.finish(effects);
+    return { ...outcome, effects };
+  }
+
+  #check(command: CheckCommand, nowMs: number): Outcome<'check'> {
     const { agents, halts, ops } = this.#state;
     const identified = identify(agents, command.agent, command);
     if (identified.kind !== 'agent') return this.#refuse(command, identified);

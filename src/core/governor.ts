@@ -45,6 +45,7 @@ import { isFinished, type OpEnd } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import { type OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
+import { METHOD_OF, type OwnCall } from './own-calls.ts';
 import { REFUSAL } from './refusal.ts';
 import { refuseAction } from './refused-action.ts';
 import { type Begun, type OpUndo, rollBack, terminateBegun, type Undo } from './rollback.ts';
@@ -63,16 +64,6 @@ export type GovernorOptions = Pick<
     readonly hashKey: Int32Array;
   };
 
-/** The calls other than checks that an agent makes for itself, and the names of their gRPC methods. */
-const METHOD_OF = {
-  'complete-op': 'CompleteOp',
-  'record-usage': 'RecordUsage',
-  'open-control': 'OpControlStream',
-  'ack-signal': 'AckOpControl',
-  'own-approval': 'WaitApproval',
-  'cancel-own-approval': 'CancelApproval',
-} as const;
-type OwnCall = CommandOf<keyof typeof METHOD_OF>;
 type Moved = { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
 /** A move of an operation, and what is said with it. */
 type Move = {
@@ -115,6 +106,7 @@ export class Governor {
   readonly #state: CheckState;
   readonly #checker: Checker;
   readonly #agentLimits: AgentLimits;
+  #inForce: CheckState['policies'];
   readonly #sweepTtlMs: number;
   /** Called for each operation that leaves the registry. */
   onSwept: ((agent: AgentKey, opId: OpId) => void) | undefined;
@@ -132,7 +124,9 @@ export class Governor {
       closedElsewhere: undefined,
       outage: undefined,
       turns: undefined,
+      shadow: undefined,
     };
+    this.#inForce = given.policies;
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
@@ -142,7 +136,14 @@ export class Governor {
 
   /** Puts a new policy set in force, from the next check on. */
   set policies(policies: CheckState['policies']) {
-    this.#state.policies = policies;
+    this.#inForce = policies;
+    this.#state.policies = this.#state.shadow?.beside(policies) ?? policies;
+  }
+
+  /** Asks this set, too, from the next check on. Undefined: none. */
+  set shadow(shadow: CheckState['shadow']) {
+    this.#state.shadow = shadow;
+    this.policies = this.#inForce;
   }
 
   /** Whether anybody watches operations. While nobody does, no events are made. */

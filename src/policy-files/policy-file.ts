@@ -64,12 +64,14 @@ export type LoadedPolicies = {
   readonly policies: PolicySet;
   /** The files, in the order in which they were read. */
   readonly files: readonly string[];
+  /** The files as they are written, by their names without folders. */
+  readonly texts: readonly PolicyText[];
   /** What is valid but probably not intended, in full sentences. */
   readonly warnings: readonly string[];
 };
 
 /** The documents of all files. Each is valid, and so are all of them together. */
-export type ReadPolicies = Pick<LoadedPolicies, 'files' | 'warnings'> & {
+export type ReadPolicies = Pick<LoadedPolicies, 'files' | 'texts' | 'warnings'> & {
   readonly documents: readonly { readonly raw: unknown; readonly source: string }[];
 };
 
@@ -135,7 +137,7 @@ export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPoli
   if (!checked.ok) return checked;
   const policies = compilePolicies(checked.value.flatMap(({ document }) => (document === undefined ? [] : [document])));
   assert(policies.ok, 'documents without a problem compile');
-  return ok({ policies: policies.value, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
+  return ok({ policies: policies.value, ...filesOf(texts), warnings: warningsFor(checked.value) });
 }
 
 /** The valid documents of texts that were read elsewhere, as plain data. */
@@ -143,11 +145,16 @@ export function readPolicyTexts(texts: readonly PolicyText[]): Result<ReadPolici
   const checked = checkTexts(texts);
   if (!checked.ok) return checked;
   const documents = checked.value.map(({ file, yaml: { raw } }) => ({ raw, source: nameOfFile(file) }));
-  return ok({ documents, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
+  return ok({ documents, ...filesOf(texts), warnings: warningsFor(checked.value) });
 }
 
+const filesOf = (texts: readonly PolicyText[]): Pick<LoadedPolicies, 'files' | 'texts'> => ({
+  files: texts.map(({ file }) => file),
+  texts: texts.map(({ file, text }) => ({ file: nameOfFile(file), text })),
+});
+
 /** Compiles the documents that `readPolicyFiles` found valid, one rule per step. */
-export function* compilingRead({ documents, files, warnings }: ReadPolicies): Steps<LoadedPolicies> {
+export function* compilingRead({ documents, ...read }: ReadPolicies): Steps<LoadedPolicies> {
   const parsed: PolicyDocument[] = [];
   for (const { raw, source } of documents) {
     const { document, problems } = yield* parsingPolicyDocument(raw, source);
@@ -156,7 +163,7 @@ export function* compilingRead({ documents, files, warnings }: ReadPolicies): St
   }
   const policies = yield* compilingPolicies(parsed);
   assert(policies.ok, 'documents without a problem compile');
-  return { policies: policies.value, files, warnings };
+  return { policies: policies.value, ...read };
 }
 
 type PlacedDocument = {

@@ -10,6 +10,7 @@ import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import type { UsageKey } from '../core/outcome.ts';
+import type { ShadowCounts } from '../core/policy/shadow.ts';
 import type { StatsView } from '../core/stats/view.ts';
 import type { StatsWindow } from '../core/stats/windows.ts';
 import type { Interest, UnnumberedEvent } from './events.ts';
@@ -197,6 +198,8 @@ export type Questions = {
     readonly asked: { readonly orgId: string | undefined; readonly window: StatsWindow };
     readonly answer: StatsView;
   };
+  /** What it has counted of the shadow of this version. */
+  readonly shadow: { readonly asked: { readonly version: string }; readonly answer: ShadowCounts };
   /** What its audit log has, newest first. */
   readonly log: { readonly asked: LogAsked; readonly answer: Result<LogPiece, Fault> };
   /** To use up a ticket that it has given out; `taken` is absent where it is not good, or not any more. */
@@ -272,7 +275,11 @@ export type PolicyShelf = {
   active(): Promise<Result<{ readonly version: string; readonly by: string } | undefined, Fault>>;
   /** Undefined: there is no such version, or none any more. */
   read(version: string): Promise<Result<readonly PolicyText[] | undefined, Fault>>;
-  add(version: string, texts: readonly PolicyText[], by: string): Promise<Result<void, Fault>>;
+  add(
+    set: { readonly version: string; readonly documents: number; readonly rules: number },
+    texts: readonly PolicyText[],
+    by: string,
+  ): Promise<Result<void, Fault>>;
   /** Answers which version is in force afterwards: with `isFirst`, one that is in force already stays. */
   activate(version: string, by: string, isFirst: boolean): Promise<Result<string, Fault>>;
 };

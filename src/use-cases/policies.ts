@@ -8,6 +8,7 @@ import type { Steps } from '../core/base/steps.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';
+import { diffingPolicies, type PolicyChange } from '../core/policy/diff.ts';
 import type { Explanation, Overruling } from '../core/policy/explain.ts';
 import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy/policy.ts';
 import type { PolicyDecision } from '../core/policy/rule.ts';
@@ -16,9 +17,13 @@ import type { PolicyText } from '../ports/cluster.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 
 /** Problems are sentences that name file, line and column. */
-export type LoadPolicies = () => Promise<
-  Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>
->;
+export type LoadPolicies = () => Promise<Result<ReadSet, readonly string[]>>;
+/** A set, what is doubtful in it, and its files. */
+export type ReadSet = {
+  readonly policies: PolicySet;
+  readonly warnings: readonly string[];
+  readonly texts: readonly PolicyText[];
+};
 
 /** A reload that left the set in force as it was. */
 export type ReloadFailure = {
@@ -60,6 +65,8 @@ export type PolicyKeeperDeps = {
   readonly install: (policies: PolicySet) => void;
   /** Of a gateway in a cluster: they are published, and not read from files. */
   readonly isPublished?: boolean;
+  /** Keeps the set that is in force from now on, with its files. Undefined: something else does. */
+  readonly keep?: ((set: ReadSet, by: string, sinceMs: number) => void) | undefined;
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
@@ -77,6 +84,18 @@ const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', re
 /** Drafts are compiled one at a time: each takes a thread. */
 const MAX_DRAFTS = 16;
 const TOO_MANY_DRAFTS = fail({ kind: 'overloaded', what: 'compiling drafts', retryAfterSecs: 1 } as const);
+
+/** Of more changes, the entry has only the number. */
+const MAX_RECORDED_CHANGES = 100;
+
+function changesPayload(changes: readonly PolicyChange[]) {
+  const shown = changes.slice(0, MAX_RECORDED_CHANGES);
+  const more = changes.length - shown.length;
+  return {
+    changes: shown.map(({ kind, document, ruleId }) => ({ kind, document, rule_id: ruleId ?? null })),
+    ...(more > 0 && { more }),
+  };
+}
 
 export class PolicyKeeper {
   readonly #deps: PolicyKeeperDeps;
@@ -206,28 +225,32 @@ export class PolicyKeeper {
     return this.#policies.version;
   }
 
+  get inForce(): PolicySet {
+    return this.#policies;
+  }
+
   /** Records the set, and puts it in force. One at a time: `reload` sees to that, and so does what publishes. */
-  async replace(
-    { policies, warnings }: { readonly policies: PolicySet; readonly warnings: readonly string[] },
-    actor: string,
-  ): Promise<Result<Reloaded, Fault>> {
-    const { install, audit, clock, log } = this.#deps;
+  async replace(set: ReadSet, actor: string): Promise<Result<Reloaded, Fault>> {
+    const { install, audit, clock, log, inSlices, keep } = this.#deps;
+    const { policies, warnings } = set;
     const {
       version,
       documents: { length: documents },
     } = policies.summary();
     const changed = version !== this.#policies.version;
+    const changes = await inSlices(diffingPolicies(this.#policies.documents, policies.documents));
     const recorded = await audit.record({
       eventType: 'PolicyReloaded',
       lineage: NO_LINEAGE,
       actor,
-      payload: { version, documents, changed },
+      payload: { version, documents, changed, ...(changed && changesPayload(changes)) },
     });
     if (!recorded.ok) return this.#failed(recorded.fault, actor);
     install(policies);
     this.#policies = policies;
     this.#loadedAtMs = clock.nowMs();
     this.#failure = undefined;
+    if (changed) keep?.(set, actor, this.#loadedAtMs);
     this.reloads.done += 1;
     log.info('policies reloaded', {
       version,

@@ -27,6 +27,8 @@ import type { ClusterUseCases } from './cluster.ts';
 import type { CreatedHalt, HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
+import type { ListedVersion, PolicyDiff, VersionWithFiles } from './policy-history.ts';
+import type { ShadowStatus, StartedShadow } from './policy-shadow.ts';
 import type { WitnessedStatement } from './witness.ts';
 
 // What the protocols, in I/O threads, may ask of the main thread.
@@ -92,6 +94,19 @@ type OwnUseCases = {
     ExplainedCheck
   >;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
+  readonly listPolicyVersions: UseCase<PageRequest & { readonly principal: Principal }, Page<ListedVersion>>;
+  readonly getPolicyVersion: UseCase<{ readonly principal: Principal; readonly version: string }, VersionWithFiles>;
+  /** `to` undefined: the set in force. */
+  readonly diffPolicies: UseCase<
+    { readonly principal: Principal; readonly from: string; readonly to: string | undefined },
+    PolicyDiff
+  >;
+  readonly startShadow: UseCase<
+    { readonly principal: Principal; readonly texts: readonly PolicyText[]; readonly expiresInSecs: number },
+    StartedShadow
+  >;
+  readonly getShadow: UseCase<{ readonly principal: Principal }, ShadowStatus>;
+  readonly stopShadow: UseCase<{ readonly principal: Principal }, void>;
   readonly createHalt: UseCase<{ readonly principal: Principal; readonly halt: Omit<NewHalt, 'id'> }, CreatedHalt>;
   readonly releaseHalt: UseCase<
     { readonly principal: Principal; readonly id: string; readonly reason: string },

@@ -25,7 +25,7 @@ class Cluster {
     const shelf: PolicyShelf = {
       active: () => reach(() => this.active),
       read: (version) => reach(() => this.sets.get(version)),
-      add: (version, texts) => reach(() => void this.sets.set(version, texts)),
+      add: ({ version }, texts) => reach(() => void this.sets.set(version, texts)),
       activate: (version, by, isFirst) =>
         reach(() => {
           if (!isFirst || this.active === undefined) this.active = { version, by };
@@ -57,6 +57,7 @@ class Cluster {
     };
     gateway.policies.follow({
       version: () => gateway.version,
+      followShadow: async () => ok(undefined),
       install: async ({ policies }, actor) => {
         if (!gateway.canRecord) return fail(UNRECORDED);
         gateway.version = policies.version;
@@ -151,16 +152,14 @@ describe('policies of a cluster', () => {
     const { cluster, one, two } = openCluster();
     const [allow, deny] = [documentOf('allow'), documentOf('deny')].map((texts) => {
       const loaded = loadPolicyTexts(texts);
-      return { texts, version: loaded.ok ? loaded.value.policies.version : '' };
+      if (!loaded.ok) throw new Error('invalid');
+      return { set: { ...loaded.value, texts }, version: loaded.value.policies.version };
     });
-    await Promise.all([
-      one.policies.begin(allow!.texts, allow!.version),
-      two.policies.begin(deny!.texts, deny!.version),
-    ]);
+    await Promise.all([one.policies.begin(allow!.set), two.policies.begin(deny!.set)]);
     expect(cluster.active).toEqual({ version: allow!.version, by: 'gateway' });
     expect([one.version, two.version]).toEqual([allow!.version, allow!.version]);
     const late = cluster.open('late');
-    await late.policies.begin(deny!.texts, deny!.version);
+    await late.policies.begin(deny!.set);
     expect(late.version).toBe(allow!.version);
   });
 

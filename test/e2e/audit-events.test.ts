@@ -66,6 +66,8 @@ describe('audit events', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const shadow = (method: 'PUT' | 'DELETE', body?: unknown) => gateway.call(method, '/api/v1/policies/shadow', body);
+
   async function post(path: string, body: unknown = {}, bearer: string | null = ADMIN_KEY) {
     const reply = await gateway.call('POST', path, body, bearer);
     if (reply.status >= 300) throw new Error(`${path} answered ${reply.status}: ${JSON.stringify(reply.body)}`);
@@ -328,6 +330,17 @@ describe('audit events', () => {
         await again();
       },
       entry: { actor: 'agent:acme/search/crawler', rule_id: 'ask' },
+    },
+    PolicyShadowStarted: {
+      provoke: () => shadow('PUT', { files: [], expires_in_secs: 60 }),
+      entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null }, payload: { documents: 0 } },
+    },
+    PolicyShadowEnded: {
+      provoke: async () => {
+        await shadow('PUT', { files: [] });
+        await shadow('DELETE');
+      },
+      entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null }, payload: { ending: 'stopped' } },
     },
     PolicyReloaded: {
       provoke: () => post('/api/v1/policies/reload'),

@@ -90,6 +90,13 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/policies/explain': scoped(403, 200, 200, 200),
   'post /api/v1/policies/reload': scoped(403, 403, 403, 200),
   'post /api/v1/policies': scoped(404, 403, 403, 404), // it is alone
+  // A set of policies holds for every org.
+  'get /api/v1/policies/versions': scoped(403, 200, 200, 200),
+  'get /api/v1/policies/versions/:version': scoped(403, 404, 404, 404), // there is no such version
+  'get /api/v1/policies/diff': scoped(403, 404, 404, 404), // likewise
+  'put /api/v1/policies/shadow': scoped(403, 403, 403, 200),
+  'get /api/v1/policies/shadow': scoped(403, 200, 200, 200),
+  'delete /api/v1/policies/shadow': scoped(403, 403, 403, 204),
   'post /api/v1/auth/ws-ticket': scoped(200, 200, 200, 200),
   'get /api/v1/stream': scoped(426, 426, 426, 426), // no handshake
   'get /api/v1/stats': scoped(403, 200, 200, 200),
@@ -281,6 +288,9 @@ describe('routes', () => {
     'post /api/v1/approvals/:id/deny': async () => ({ path: '/api/v1/approvals/none/deny', body: { reason: 'x' } }),
     'post /api/v1/cluster/forget': () => ({ path: '/api/v1/cluster/forget', body: { name: 'none' } }),
     'post /api/v1/policies': () => ({ path: '/api/v1/policies', body: { files: [] } }),
+    'get /api/v1/policies/versions/:version': () => ({ path: '/api/v1/policies/versions/none' }),
+    'get /api/v1/policies/diff': () => ({ path: '/api/v1/policies/diff?from=none' }),
+    'put /api/v1/policies/shadow': () => ({ path: '/api/v1/policies/shadow', body: { files: [] } }),
     'post /api/v1/halts': async () => ({ path: '/api/v1/halts', body: { scope: 'org:elsewhere', reason: 'test' } }),
     'post /api/v1/halts/:id/release': async () => ({
       path: `/api/v1/halts/${await haltId()}/release`,

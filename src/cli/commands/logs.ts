@@ -30,6 +30,7 @@ export function logQuery(options: Options, nowMs: number): Query {
     policy: options.text('policy'),
     rule_id: options.text('rule'),
     cause: options.text('cause'),
+    shadow: options.text('shadow'),
     since,
     until,
   };

@@ -128,6 +128,7 @@ export class Api {
   /** A field of the body that is undefined is not sent. */
   post = (path: string, field: string, body?: unknown): Promise<Row> =>
     this.#json({ method: 'POST', path, body }, field);
+  put = (path: string, field: string, body?: unknown): Promise<Row> => this.#json({ method: 'PUT', path, body }, field);
   /** For routes that answer without content. */
   order = async (method: 'POST' | 'DELETE', path: string): Promise<Row> => {
     const answer = await this.#answer({ method, path });

@@ -13,7 +13,7 @@ const ANSWER_TIMEOUT_MS = 20_000;
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
 export type HttpCall = {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: Query;
   readonly body?: unknown;

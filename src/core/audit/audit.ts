@@ -46,6 +46,8 @@ export const AUDIT_EVENTS = [
   'WebhookDeleted',
   'CheckpointWitnessed',
   'SettingsChanged',
+  'PolicyShadowStarted',
+  'PolicyShadowEnded',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
@@ -116,6 +118,8 @@ export type AuditFilter = {
   readonly policy?: string | undefined;
   readonly ruleId?: string | undefined;
   readonly cause?: DecisionCause | undefined;
+  /** Only checks that the shadow of the policies decides otherwise. */
+  readonly shadow?: 'differs' | undefined;
   /** Patterns, as in rules. */
   readonly action?: string | undefined;
   readonly resource?: string | undefined;

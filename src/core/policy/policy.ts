@@ -92,7 +92,8 @@ export class PolicySet {
   /** From the one global document that has a `budget:` section. */
   readonly budget: BudgetConfig | undefined;
   readonly version: string;
-  readonly #documents: readonly CompiledDocument[];
+  /** In the order of the cascade. */
+  readonly documents: readonly CompiledDocument[];
   readonly #index: ScopeIndex;
   readonly #variables = new ConditionVariables();
 
@@ -100,7 +101,7 @@ export class PolicySet {
   constructor(documents: readonly CompiledDocument[], index: ScopeIndex, budget: BudgetConfig | undefined) {
     this.budget = budget;
     this.version = versionOf(documents);
-    this.#documents = documents;
+    this.documents = documents;
     this.#index = index;
   }
 
@@ -146,7 +147,7 @@ export class PolicySet {
 
   /** The same, one rule per step. Other checks may be decided in between. */
   explaining(subject: CheckSubject): Steps<Explanation> {
-    return explainingCheck(this.#documents, subject, this.decide(subject));
+    return explainingCheck(this.documents, subject, this.decide(subject));
   }
 
   /** With `orgId`, as if the documents of all other orgs were not there. */
@@ -198,8 +199,8 @@ export class PolicySet {
 
   #seenBy(orgId: string | undefined): readonly CompiledDocument[] {
     return orgId === undefined
-      ? this.#documents
-      : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
+      ? this.documents
+      : this.documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
   }
 }
 

@@ -22,6 +22,7 @@ const FILTERS: readonly QueryName[] = [
   'policy',
   'rule_id',
   'cause',
+  'shadow',
   'since',
   'until',
 ];
@@ -37,6 +38,8 @@ function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
   if (!until.ok) return until;
   const cause = readWord(query, 'cause', QUERY.cause.options);
   if (!cause.ok) return cause;
+  const shadow = readWord(query, 'shadow', QUERY.shadow.options);
+  if (!shadow.ok) return shadow;
   const names = readNames(query, ['team_id', 'agent_id', 'op_id', 'actor', 'policy', 'rule_id']);
   if (!names.ok) return names;
   const globs = readGlobs(query, ['action', 'resource']);
@@ -52,6 +55,7 @@ function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
     policy,
     ruleId,
     cause: cause.value,
+    shadow: shadow.value,
     eventTypes: eventTypes.value,
     decision: decision.value,
     sinceMs: since.value,

@@ -28,7 +28,7 @@ const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `m
 const MAX_FILES = 1_000;
 const NAME_RULE = `must be 1 to ${MAX_LABEL_BYTES} bytes`;
 
-const policyFiles = z
+export const policyFiles = z
   .array(
     z.strictObject({
       name: ruled((name) => name !== '' && !isLongerThan(name, MAX_LABEL_BYTES), NAME_RULE),

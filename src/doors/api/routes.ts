@@ -17,6 +17,7 @@ import { logRoutes } from './logs.ts';
 import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
+import { policyLifeRoutes } from './policy-life.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
@@ -36,6 +37,7 @@ export function routesOf(
     ...approvalRoutes,
     ...webhookRoutes,
     ...policyRoutes,
+    ...policyLifeRoutes,
     ...streamRoutes,
     ...logRoutes,
     ...changeRoutes,

@@ -12,7 +12,10 @@ import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
 import { WEBHOOK_EVENTS } from '../../core/webhooks/webhook.ts';
 
 export const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
-const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
+export const nextCursor = z
+  .string()
+  .nullable()
+  .meta({ description: 'The `cursor` of the next page; null on the last one.' });
 export const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
   z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
 

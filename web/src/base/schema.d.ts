@@ -1132,6 +1132,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policies/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the sets of policies that were in force, newest first
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_policies_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a set of policies with its files
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_policies_versions_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compares two sets of policies, rule by rule
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_policies_diff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies/shadow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the shadow, and what it decides otherwise
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_policies_shadow"];
+        /**
+         * Has a second set of policies decide beside the one in force, without effect
+         * @description Needs the `admin` scope.
+         */
+        put: operations["put_policies_shadow"];
+        post?: never;
+        /**
+         * Ends the shadow
+         * @description Needs the `admin` scope.
+         */
+        delete: operations["delete_policies_shadow"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/ws-ticket": {
         parameters: {
             query?: never;
@@ -3192,6 +3280,116 @@ export interface components {
                 }[];
             }[];
         };
+        GetPoliciesVersionsAnswer: {
+            versions: {
+                version: string;
+                /** @enum {string} */
+                state: "in_force" | "shadow" | "past";
+                /**
+                 * Format: date-time
+                 * @description Since when it was in force the last time.
+                 */
+                since: string;
+                /** @description Until when it was in force; null: it is, or it is the shadow. */
+                until: string | null;
+                /** @description Who put it in force: `key:<id>`, `account:<id>` or `gateway`. */
+                by: string;
+                documents: number;
+                rules: number;
+            }[];
+            /** @description The `cursor` of the next page; null on the last one. */
+            next_cursor: string | null;
+        };
+        GetPoliciesVersionsVersionAnswer: {
+            version: string;
+            /** @enum {string} */
+            state: "in_force" | "shadow" | "past";
+            /**
+             * Format: date-time
+             * @description Since when it was in force the last time.
+             */
+            since: string;
+            /** @description Until when it was in force; null: it is, or it is the shadow. */
+            until: string | null;
+            /** @description Who put it in force: `key:<id>`, `account:<id>` or `gateway`. */
+            by: string;
+            documents: number;
+            rules: number;
+            files: {
+                name: string;
+                text: string;
+            }[];
+        };
+        GetPoliciesDiffAnswer: {
+            from: string;
+            to: string;
+            changes: {
+                /** @enum {string} */
+                kind: "added" | "removed" | "changed";
+                document: string;
+                scope: string;
+                /** @description null: the document itself. */
+                rule_id: string | null;
+                /** @description As it is written; null of what was added. */
+                before: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description As it is written; null of what was removed. */
+                after: {
+                    [key: string]: unknown;
+                } | null;
+            }[];
+        };
+        PutPoliciesShadowRequest: {
+            files: {
+                /** @description must be 1 to 256 bytes */
+                name: string;
+                /** @description YAML, as in a policy file. */
+                text: string;
+            }[];
+            /** @default 604800 */
+            expires_in_secs: number | null;
+        };
+        PutPoliciesShadowAnswer: {
+            version: string;
+            documents: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC
+             */
+            expires_at: string;
+            warnings: string[];
+        };
+        GetPoliciesShadowAnswer: {
+            version: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC
+             */
+            expires_at: string;
+            by: string;
+            /** @description Compared so far. */
+            checks: number;
+            /** @description Those that it decides otherwise. */
+            differing: number;
+            /** @description Those on which it failed. */
+            errors: number;
+            /** @description By the rule of the shadow, or where it has none that decides, the rule in force. */
+            changes: {
+                /** @enum {string} */
+                from: "allow" | "deny" | "pending";
+                /** @enum {string} */
+                to: "allow" | "deny" | "pending";
+                policy: string | null;
+                rule_id: string | null;
+                count: number;
+            }[];
+        };
         PostAuthWsTicketAnswer: {
             ticket: string;
             expires_in: number;
@@ -3206,7 +3404,7 @@ export interface components {
                  */
                 timestamp: string;
                 /** @enum {string} */
-                event_type: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed" | "SettingsChanged";
+                event_type: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed" | "SettingsChanged" | "PolicyShadowStarted" | "PolicyShadowEnded";
                 lineage: {
                     org_id: string | null;
                     team_id: string | null;
@@ -7445,6 +7643,268 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    get_policies_versions: {
+        parameters: {
+            query?: {
+                per_page?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "versions": [
+                     *         {
+                     *           "version": "a version",
+                     *           "state": "in_force",
+                     *           "since": "2026-01-31T12:00:00Z",
+                     *           "until": "2026-01-31T12:00:00Z",
+                     *           "by": "a by",
+                     *           "documents": 1,
+                     *           "rules": 1
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetPoliciesVersionsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_policies_versions_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "a version",
+                     *       "state": "in_force",
+                     *       "since": "2026-01-31T12:00:00Z",
+                     *       "until": "2026-01-31T12:00:00Z",
+                     *       "by": "a by",
+                     *       "documents": 1,
+                     *       "rules": 1,
+                     *       "files": [
+                     *         {
+                     *           "name": "a name",
+                     *           "text": "a text"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetPoliciesVersionsVersionAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_policies_diff: {
+        parameters: {
+            query?: {
+                from?: string;
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "a from",
+                     *       "to": "a to",
+                     *       "changes": [
+                     *         {
+                     *           "kind": "added",
+                     *           "document": "a document",
+                     *           "scope": "a scope",
+                     *           "rule_id": "web-only",
+                     *           "before": {},
+                     *           "after": {}
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetPoliciesDiffAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_policies_shadow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "a version",
+                     *       "since": "2026-01-31T12:00:00Z",
+                     *       "expires_at": "2026-01-31T12:00:00Z",
+                     *       "by": "a by",
+                     *       "checks": 1,
+                     *       "differing": 1,
+                     *       "errors": 1,
+                     *       "changes": [
+                     *         {
+                     *           "from": "allow",
+                     *           "to": "allow",
+                     *           "policy": "search-team",
+                     *           "rule_id": "web-only",
+                     *           "count": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetPoliciesShadowAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    put_policies_shadow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "files": [
+                 *         {
+                 *           "name": "a name",
+                 *           "text": "a text"
+                 *         }
+                 *       ],
+                 *       "expires_in_secs": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["PutPoliciesShadowRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "a version",
+                     *       "documents": 1,
+                     *       "expires_at": "2026-01-31T12:00:00Z",
+                     *       "warnings": [
+                     *         "a warnings"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PutPoliciesShadowAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    delete_policies_shadow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     post_auth_ws_ticket: {
         parameters: {
             query?: never;
@@ -7530,6 +7990,7 @@ export interface operations {
                 policy?: string;
                 rule_id?: string;
                 cause?: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded";
+                shadow?: "differs";
                 since?: string;
                 until?: string;
                 per_page?: number;
@@ -7604,6 +8065,7 @@ export interface operations {
                 policy?: string;
                 rule_id?: string;
                 cause?: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded";
+                shadow?: "differs";
                 since?: string;
                 until?: string;
                 format?: "ndjson" | "csv";

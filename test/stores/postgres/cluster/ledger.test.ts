@@ -393,7 +393,7 @@ describe('what people decide, in the database', () => {
     const [one, two] = [await join('one'), await join('two')].map((run) => createPostgresPolicies(postgres, run));
     expect(valueOf(await one!.active())).toBe(undefined);
     const texts = [{ file: 'p.yaml', text: 'name: p\u0000' }];
-    for (const version of ['v1', 'v2']) await one!.add(version, texts, 'key:admin');
+    for (const version of ['v1', 'v2']) await one!.add({ version, documents: 1, rules: 0 }, texts, 'key:admin');
     const first = await Promise.all([one!.activate('v1', 'gateway', true), two!.activate('v2', 'gateway', true)]);
     expect(new Set(first.map(valueOf)).size).toBe(1);
     expect(valueOf(await two!.activate('v2', 'key:admin', false))).toBe('v2');

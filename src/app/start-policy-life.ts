@@ -1,0 +1,108 @@
+/** The sets of policies before the one in force, and the set that is asked beside it. */
+import { explain } from '../core/fault.ts';
+import type { Governor } from '../core/governor.ts';
+import { createEmbeddedShadow, createShadowCounts } from '../stores/embedded/policy-shadow.ts';
+import { createEmbeddedPolicyVersions, type OwnPolicyVersions } from '../stores/embedded/policy-versions.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
+import { inSlices } from '../threads/main/policy-reader.ts';
+import type { PolicyKeeper, ReadSet } from '../use-cases/policies.ts';
+import { PolicyHistory } from '../use-cases/policy-history.ts';
+import { ShadowKeeper } from '../use-cases/policy-shadow.ts';
+import type { Cluster } from './start-cluster.ts';
+import type { StartContext } from './start-context.ts';
+import { compileTexts } from './start-policies.ts';
+import type { Resources } from './start-resources.ts';
+import type { Threads } from './start-threads.ts';
+
+const TICK_EVERY_MS = 1_000;
+/** What a crash takes from the counts of a shadow at most. */
+const SAVE_COUNTS_EVERY_MS = 10_000;
+
+export type PolicyLife = {
+  readonly history: PolicyHistory;
+  readonly shadow: ShadowKeeper;
+  /** Goes on with what the run before has left. Call it before the doors open. */
+  begin(): Promise<void>;
+};
+
+/** Of a gateway that is alone: keeps each set that comes into force. */
+export function historyOf(store: EmbeddedStore, onError: Resources['onError']) {
+  const versions = createEmbeddedPolicyVersions(store);
+  let last: Promise<unknown> = Promise.resolve();
+  const keep = ({ policies, texts }: ReadSet, by: string, sinceMs: number): void => {
+    const { version, documents } = policies.summary();
+    const rules = documents.reduce((sum, { ruleCount }) => sum + ruleCount, 0);
+    const set = { version, sinceMs, by, documents: documents.length, rules, texts };
+    last = last
+      .then(() => versions.enter(set))
+      .catch((error: unknown) => onError(error, 'keeping the policies in their history'));
+  };
+  return { versions, keep, settled: () => last };
+}
+
+export type PolicyLifeStart = {
+  readonly resources: Pick<Resources, 'policies' | 'store' | 'onError'>;
+  readonly threads: Pick<Threads, 'audit' | 'clock'>;
+  readonly governor: Governor;
+  readonly policyKeeper: PolicyKeeper;
+  readonly cluster: Cluster | undefined;
+  readonly own: ReturnType<typeof historyOf>;
+};
+
+export function openPolicyLife(
+  { closers, log }: StartContext,
+  {
+    resources: { policies, store, onError },
+    threads: { audit, clock },
+    governor,
+    policyKeeper,
+    cluster,
+    own,
+  }: PolicyLifeStart,
+): PolicyLife {
+  const shadow = new ShadowKeeper({
+    store: cluster?.policyStores.shadow ?? createEmbeddedShadow(store),
+    counts: createShadowCounts(store),
+    compile: compileTexts,
+    install: (set) => {
+      governor.shadow = set;
+    },
+    audit,
+    clock,
+    announce: async () => cluster?.barriers.pass('policy') ?? [],
+    countsElsewhere: async (version) => {
+      const asked = await cluster?.peers.askAll('shadow', { version });
+      return asked?.ok === true ? asked.value.answers.map(({ answer }) => answer) : [];
+    },
+    onError,
+  });
+  cluster?.peers.serve('shadow', async ({ version }) => shadow.countsOf(version));
+  const versions: OwnPolicyVersions | Cluster['policyStores']['versions'] =
+    cluster?.policyStores.versions ?? own.versions;
+  const history = new PolicyHistory({
+    versions,
+    shadow: () => shadow.kept && { ...shadow.kept, untilMs: undefined },
+    inForce: () => policyKeeper.inForce,
+    compile: compileTexts,
+    inSlices,
+  });
+  const ticks = setInterval(() => {
+    shadow.endIfOver().catch((error: unknown) => onError(error, 'ending the shadow of the policies'));
+  }, TICK_EVERY_MS).unref();
+  const saves = setInterval(() => void shadow.saveCounts(), SAVE_COUNTS_EVERY_MS).unref();
+  closers.add('the history and the shadow of the policies', async () => {
+    clearInterval(ticks);
+    clearInterval(saves);
+    await shadow.close();
+    await own.settled();
+  });
+  return {
+    history,
+    shadow,
+    begin: async () => {
+      if (cluster === undefined) own.keep(policies, 'gateway', clock.nowMs());
+      const followed = await shadow.follow();
+      if (!followed.ok) log.error('the shadow of the policies was not restored', { reason: explain(followed.fault) });
+    },
+  };
+}
