@@ -185,6 +185,7 @@ describe('tidy', () => {
   /** Where each library is named; a folder means its files. */
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
     '@grpc/grpc-js': ['sdk/typescript/src/grpc-transport.ts'],
+    '@pydantic/genai-prices': ['src/threads/prices/price-table.ts'],
     '@photostructure/sqlite': ['src/stores/embedded/database.ts'],
     '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],

@@ -186,6 +186,18 @@ export const VARIABLES = {
     undefined,
     'YAML policy file, or a folder of them; unset: the starter policy',
   ),
+  SVC_PRICES_PATH: variable(
+    text,
+    'a path',
+    undefined,
+    'YAML file of prices per million tokens, over those of the package; read again when it changes',
+  ),
+  SVC_UNKNOWN_MODEL: variable(
+    oneOf('refuse', 'highest'),
+    '`refuse` or `highest`',
+    'refuse',
+    'tokens of a model without a price: `refuse` (400 `unknown_model`), or `highest`: they cost what the dearest model asks',
+  ),
   SVC_IO_THREADS: {
     ...count(
       0,

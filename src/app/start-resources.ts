@@ -8,6 +8,7 @@ import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import type { Logger } from '../system/log.ts';
 import { openSigningKeys } from '../system/signing-keys.ts';
 import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
+import type { PriceKeeper } from '../use-cases/prices.ts';
 import { OpenFiles } from './open-files.ts';
 import { STARTER_POLICY } from './package-files.ts';
 import type { Database } from './start-accounts.ts';
@@ -25,6 +26,7 @@ import {
 } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { PolicyChanges } from './start-policies.ts';
+import { startPrices } from './start-prices.ts';
 import { StoreOutage } from './store-outage.ts';
 
 /** An embedded database gets at least this long, even where the rest has used up the grace period of the shutdown. */
@@ -45,6 +47,7 @@ export type Resources = {
   readonly signingKeys: SigningKeys;
   readonly database: Database | undefined;
   readonly crypto: CryptoPool;
+  readonly prices: PriceKeeper;
 };
 
 export async function openResources(context: StartContext, clock: Clock): Promise<Resources> {
@@ -78,6 +81,7 @@ export async function openResources(context: StartContext, clock: Clock): Promis
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const database = await openDatabaseOf(context, store);
   const crypto = startCrypto(context);
+  const prices = await startPrices(context, clock);
   signal.throwIfAborted();
   return {
     found,
@@ -92,6 +96,7 @@ export async function openResources(context: StartContext, clock: Clock): Promis
     signingKeys,
     database,
     crypto,
+    prices,
   };
 }
 

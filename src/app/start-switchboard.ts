@@ -59,7 +59,7 @@ function gateOf({ cluster, identity: { credentials } }: Parts): ServingGate | un
 
 function startUseCases(context: StartContext, parts: Parts, routing: Routing | undefined): UseCases {
   const {
-    resources: { database, storeOutage },
+    resources: { database, prices, storeOutage },
     threads: { audit, clock, supervisor, witnesses },
     decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, policyLife, stats, webhooks },
     identity: { accounts, credentials },
@@ -81,6 +81,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
     approvalWaits,
     webhooks,
     stats,
+    prices,
     commands,
     findLineage: (subject) =>
       lineageOf(

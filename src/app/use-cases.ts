@@ -21,6 +21,7 @@ import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-ca
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
+import type { PriceKeeper } from '../use-cases/prices.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
 import { LogWitness } from '../use-cases/witness.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
@@ -43,6 +44,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly approvalWaits: ApprovalWaits;
   readonly webhooks: Webhooks;
   readonly stats: Stats;
+  readonly prices: PriceKeeper;
   readonly commands: OwnCommands;
   readonly findLineage: FindLineage;
   readonly tickets: Pick<WsTickets, 'issue'> & Pick<WsTickets | SharedTickets, 'redeem'>;
@@ -67,6 +69,7 @@ export function useCasesOf({
   approvalWaits,
   webhooks,
   stats,
+  prices,
   commands,
   findLineage,
   storeOutage,
@@ -109,6 +112,8 @@ export function useCasesOf({
       const own = stats.view(org.value, clock.nowMs(), window);
       return ok(cluster === undefined ? own : await withOthers(own, { orgId: org.value, window }, cluster));
     },
+    priceTokens: ({ tokens }) => prices.priceOf(tokens),
+    findPrice: ({ model, provider }) => prices.find(model, provider),
     createWebhook: ({ principal, webhook }) => webhooks.create(principal, webhook),
     listWebhooks: async ({ principal, ...listing }) => webhooks.list(principal, listing),
     getWebhook: async (asked) => webhooks.get(asked),

@@ -31,6 +31,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'topology', summary: 'show orgs, teams and agents' },
   { name: 'stats', summary: 'count checks, denies and spend' },
   { name: 'budgets', summary: 'show spend and caps' },
+  { name: 'prices', summary: 'show what tokens of a model cost' },
   { name: 'keys', summary: 'create and revoke API keys' },
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
   { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
@@ -310,6 +311,13 @@ const READING: readonly CommandRow[] = [
     options: [ORG, LIMIT],
     example: 'svc budgets ls --org acme',
     load: async () => (await import('./commands/budgets.ts')).run,
+  },
+  {
+    synopsis: 'prices show <model>',
+    summary: 'show what tokens of a model cost, per million',
+    options: [{ flags: '--provider <provider>', meaning: 'who serves the model (default: the model says it)' }],
+    example: 'svc prices show claude-sonnet-4-5',
+    load: async () => (await import('./commands/prices.ts')).run,
   },
 ];
 

@@ -14,6 +14,7 @@ import type { Principal } from './identity/roles.ts';
 import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
 import type { Obligation } from './obligations.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
+import type { TokenUsage } from './prices/price.ts';
 import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
 /** Which gateway of a cluster has the operation, as an earlier answer said; undefined: it was not said. */
@@ -27,7 +28,12 @@ export type Completion = {
   readonly outcome?: OpOutcome | undefined;
   /** What went wrong, of a failure. */
   readonly error?: string | undefined;
+  /** What was reported with it as tokens, for the record; the money is counted by itself. */
+  readonly priced?: PricedTokens | undefined;
 };
+
+/** Tokens, and what they were found to cost. */
+export type PricedTokens = { readonly tokens: TokenUsage; readonly costMicroUsd: number };
 
 export type CheckCommand = Voucher & {
   readonly type: 'check';
@@ -140,6 +146,8 @@ export type Command =
       readonly type: 'record-usage';
       readonly agent: AgentIdentity;
       readonly costMicroUsd: number;
+      /** Where the cost is that of tokens. */
+      readonly tokens?: TokenUsage | undefined;
       readonly opId: OpId | undefined;
       readonly usageId: string | undefined;
       /**

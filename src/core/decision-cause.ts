@@ -10,5 +10,6 @@ export const DECISION_CAUSES = [
   'approval',
   'obligation',
   'unrecorded',
+  'limit',
 ] as const;
 export type DecisionCause = (typeof DECISION_CAUSES)[number];

@@ -45,6 +45,8 @@ export type Fault =
   | { readonly kind: 'policy_invalid'; readonly problems: readonly string[] }
   /** The policies of a cluster are published to all its gateways, not read from the files of one. */
   | { readonly kind: 'use_publish' }
+  /** Nobody knows what its tokens cost. */
+  | { readonly kind: 'unknown_model'; readonly model: string; readonly provider: string | undefined }
   | { readonly kind: 'weak_password'; readonly problem: string }
   | { readonly kind: 'invalid_invite' }
   | { readonly kind: 'invalid_reset_token' }
@@ -141,6 +143,8 @@ export function explain(fault: Fault): string {
       return `the policies were not loaded; the previous set stays in force: ${fault.problems.join('; ')}`;
     case 'use_publish':
       return 'the policies of a cluster are published to all its gateways: use `svc policy publish`';
+    case 'unknown_model':
+      return `the price of model ${fault.model}${fault.provider === undefined ? '' : ` of ${fault.provider}`} is unknown; report cost_usd, or have it added to SVC_PRICES_PATH`;
     case 'weak_password':
       return fault.problem;
     case 'account_locked':

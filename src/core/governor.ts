@@ -46,6 +46,7 @@ import { viewOfOp } from './ops/op-view.ts';
 import { type OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { METHOD_OF, type OwnCall } from './own-calls.ts';
+import { completionPayload } from './prices/payload.ts';
 import { REFUSAL } from './refusal.ts';
 import { refuseAction } from './refused-action.ts';
 import { type Begun, type OpUndo, rollBack, terminateBegun, type Undo } from './rollback.ts';
@@ -356,10 +357,10 @@ export class Governor {
     return this.#complete(slot.value, speaker.actor, command, nowMs);
   }
 
-  #complete(slot: OpSlot, actor: string, { outcome, error }: Completion, nowMs: number): Moved {
+  #complete(slot: OpSlot, actor: string, { outcome, error, priced }: Completion, nowMs: number): Moved {
     const end = outcome === 'failure' ? 'failed' : 'completed';
     const shown = error === undefined ? undefined : redactText(error);
-    const payload = outcome === undefined ? undefined : { outcome, ...(shown === undefined ? {} : { error: shown }) };
+    const payload = completionPayload(outcome, shown, priced);
     return this.#move(slot, { trigger: 'complete', end, error: shown, actor, payload }, nowMs);
   }
 

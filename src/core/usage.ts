@@ -11,6 +11,7 @@ import type { Effect } from './effects.ts';
 import type { Speaker } from './identify.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
+import { tokensPayload } from './prices/payload.ts';
 
 type Registries = { readonly budgets: BudgetTracker; readonly ops: OpsRegistry };
 
@@ -19,7 +20,7 @@ export function recordUsage(
   { budgets, ops }: Registries,
   { entry, actor }: Speaker,
   op: OpSlot | undefined,
-  { claim, costMicroUsd, opId, usageId }: CommandOf<'record-usage'>,
+  { claim, costMicroUsd, tokens, opId, usageId }: CommandOf<'record-usage'>,
   nowMs: number,
 ): Outcome<'record-usage'> {
   const entryOf = (exceeded: Exceeded): Effect => ({
@@ -34,6 +35,7 @@ export function recordUsage(
       cause: 'budget',
       payload: {
         cost_usd: microToUsd(costMicroUsd),
+        ...(tokens && tokensPayload(tokens)),
         usage_id: usageId === undefined ? null : redactText(usageId),
         ...exceededPayload(exceeded, budgets.resetsAtMs(exceeded.period)),
       },

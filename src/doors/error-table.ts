@@ -93,6 +93,10 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'the gateway belongs to a cluster, whose policies are published to all gateways at once',
     remedy: 'Use `svc policy publish`, or `POST /api/v1/policies`.',
   },
+  unknown_model: {
+    meaning: 'the price of the reported model is unknown; nothing was counted',
+    remedy: 'Report `cost_usd` instead. Operators: add the model to `SVC_PRICES_PATH`, or set `SVC_UNKNOWN_MODEL`.',
+  },
   weak_password: {
     meaning: 'the password is too short or too common',
     remedy: 'Choose another, of at least 12 characters.',

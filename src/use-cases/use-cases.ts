@@ -11,6 +11,7 @@ import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/command
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
 import type { Principal, Scope } from '../core/identity/roles.ts';
+import type { Price, TokenUsage } from '../core/prices/price.ts';
 import type { StatsView } from '../core/stats/view.ts';
 import type { StatsWindow } from '../core/stats/windows.ts';
 import type { Webhook, WebhookStatus } from '../core/webhooks/webhook.ts';
@@ -29,6 +30,7 @@ import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
 import type { ListedVersion, PolicyDiff, VersionWithFiles } from './policy-history.ts';
 import type { ShadowStatus, StartedShadow } from './policy-shadow.ts';
+import type { Priced } from './prices.ts';
 import type { WitnessedStatement } from './witness.ts';
 
 // What the protocols, in I/O threads, may ask of the main thread.
@@ -136,6 +138,8 @@ type OwnUseCases = {
   /** Ends a wait whose caller has left. */
   readonly leaveWait: UseCase<{ readonly ticket: string }, void>;
   readonly readStats: UseCase<OrgFilter & { readonly window: StatsWindow }, StatsView>;
+  readonly priceTokens: UseCase<{ readonly tokens: TokenUsage }, Priced>;
+  readonly findPrice: UseCase<{ readonly model: string; readonly provider: string | undefined }, Price>;
   readonly createWebhook: UseCase<{ readonly principal: Principal; readonly webhook: NewWebhook }, Webhook>;
   readonly listWebhooks: UseCase<
     PageRequest & { readonly principal: Principal; readonly orgId: string | undefined },

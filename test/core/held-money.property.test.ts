@@ -22,6 +22,7 @@ const CAPPED: BudgetConfig = {
   limitsMicroUsd: { global: NO_LIMIT, org: { ...NO_LIMIT, daily: 60 }, team: NO_LIMIT, agent: NO_LIMIT },
   timezone: 'UTC',
   actionOnExceed: 'deny',
+  scoped: [],
 };
 const HOLD_MS = 600_000;
 

@@ -344,6 +344,7 @@ describe('isolation', () => {
     'get /api/v1/policies',
     // Refused to a credential of one org, whatever it names: routes.test.ts.
     ...ROWS.filter(({ path }) => /^\/api\/v1\/policies\/(versions|diff|shadow|replay)\b/.test(path)).map(nameOf),
+    'get /api/v1/prices',
     'get /api/v1/halts',
     'get /api/v1/cluster',
     'post /api/v1/cluster/forget',

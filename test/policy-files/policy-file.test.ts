@@ -148,8 +148,8 @@ rules:
     ],
     [
       'a budget out of place',
-      'name: a\nscope: org:x\nrules: []\nbudget: { daily_limit_usd: 5 }\n',
-      'p.yaml:4:1: budget: a budget is allowed only in a document with global scope',
+      'name: a\nscope: agent:x/y/z\nrules: []\nbudget: { team_daily_limit_usd: 5 }\n',
+      'p.yaml:4:11: budget.team_daily_limit_usd: is only for a wider scope; of scope agent, valid keys are monthly_limit_usd, daily_limit_usd',
     ],
     [
       'a budget with a mistake',
@@ -250,7 +250,7 @@ rules:
 name: b
 scope: org:acme
 rules: []
-budget: {}
+budget: { daily_limit: 1 }
 `),
     ).toEqual([
       'p.yaml:1:1: scope is missing',
@@ -260,8 +260,8 @@ budget: {}
       'p.yaml:6:9: rules[1].id: x is also the id of rules[0]; ids must be unique within a document',
       'p.yaml:7:13: rules[1].effect: must be allow, require_approval or deny',
       'p.yaml:8:11: rules[1].when: Unknown variable: nope',
-      'p.yaml:9:5: rules[2]: a rule must be a mapping with the keys id, actions, resources, when, effect, reason, approval, obligations; this is a string of 10 characters',
-      'p.yaml:14:1: budget: a budget is allowed only in a document with global scope',
+      'p.yaml:9:5: rules[2]: a rule must be a mapping with the keys id, actions, resources, when, effect, reason, remedy, approval, obligations; this is a string of 10 characters',
+      'p.yaml:14:11: budget.daily_limit: unknown key; valid keys are monthly_limit_usd, daily_limit_usd, team_monthly_limit_usd, team_daily_limit_usd, agent_monthly_limit_usd, agent_daily_limit_usd',
     ]);
   });
 

@@ -31,6 +31,7 @@ const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema
   properties: (value, wanted) =>
     !isObject(value) ||
     Object.entries(value).every(([key, each]) => !Object.hasOwn(wanted, key) || conforms(each, wanted[key])),
+  propertyNames: (value, wanted) => !isObject(value) || Object.keys(value).every((key) => conforms(key, wanted)),
   additionalProperties: (value, wanted, { properties }) =>
     wanted !== false || !isObject(value) || Object.keys(value).every((key) => Object.hasOwn(properties, key)),
   allOf: (value, wanted) => wanted.every((each: Schema) => conforms(value, each)),

@@ -39,6 +39,7 @@ export const PROTOCOL = {
                     DECISION_CAUSE_APPROVAL: 8,
                     DECISION_CAUSE_OBLIGATION: 9,
                     DECISION_CAUSE_UNRECORDED: 10,
+                    DECISION_CAUSE_LIMIT: 11,
                   },
                 },
                 CheckActionRequest: {
@@ -210,7 +211,13 @@ export const PROTOCOL = {
                 DeregisterAgentRequest: { fields: { agent: { type: 'AgentId', id: 1 } } },
                 DeregisterAgentResponse: { fields: {} },
                 CompleteOpRequest: {
-                  oneofs: { _costUsd: { oneof: ['costUsd'] } },
+                  oneofs: {
+                    _costUsd: { oneof: ['costUsd'] },
+                    _inputTokens: { oneof: ['inputTokens'] },
+                    _outputTokens: { oneof: ['outputTokens'] },
+                    _cacheReadTokens: { oneof: ['cacheReadTokens'] },
+                    _cacheWriteTokens: { oneof: ['cacheWriteTokens'] },
+                  },
                   fields: {
                     agent: { type: 'AgentId', id: 1 },
                     credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
@@ -219,12 +226,40 @@ export const PROTOCOL = {
                     outcome: { type: 'Outcome', id: 5 },
                     error: { type: 'string', id: 6 },
                     opHome: { type: 'string', id: 7, protoName: 'op_home' },
+                    model: { type: 'string', id: 8 },
+                    provider: { type: 'string', id: 9 },
+                    inputTokens: {
+                      type: 'uint64',
+                      id: 10,
+                      protoName: 'input_tokens',
+                      options: { proto3_optional: true },
+                    },
+                    outputTokens: {
+                      type: 'uint64',
+                      id: 11,
+                      protoName: 'output_tokens',
+                      options: { proto3_optional: true },
+                    },
+                    cacheReadTokens: {
+                      type: 'uint64',
+                      id: 12,
+                      protoName: 'cache_read_tokens',
+                      options: { proto3_optional: true },
+                    },
+                    cacheWriteTokens: {
+                      type: 'uint64',
+                      id: 13,
+                      protoName: 'cache_write_tokens',
+                      options: { proto3_optional: true },
+                    },
                   },
                 },
                 CompleteOpResponse: {
+                  oneofs: { _costUsd: { oneof: ['costUsd'] } },
                   fields: {
                     opId: { type: 'string', id: 1, protoName: 'op_id' },
                     opState: { type: 'OpState', id: 2, protoName: 'op_state' },
+                    costUsd: { type: 'double', id: 3, protoName: 'cost_usd', options: { proto3_optional: true } },
                   },
                 },
                 RecordUsageRequest: {
@@ -232,6 +267,10 @@ export const PROTOCOL = {
                     _costUsd: { oneof: ['costUsd'] },
                     _opId: { oneof: ['opId'] },
                     _usageId: { oneof: ['usageId'] },
+                    _inputTokens: { oneof: ['inputTokens'] },
+                    _outputTokens: { oneof: ['outputTokens'] },
+                    _cacheReadTokens: { oneof: ['cacheReadTokens'] },
+                    _cacheWriteTokens: { oneof: ['cacheWriteTokens'] },
                   },
                   fields: {
                     agent: { type: 'AgentId', id: 1 },
@@ -240,13 +279,41 @@ export const PROTOCOL = {
                     opId: { type: 'string', id: 4, protoName: 'op_id', options: { proto3_optional: true } },
                     usageId: { type: 'string', id: 5, protoName: 'usage_id', options: { proto3_optional: true } },
                     opHome: { type: 'string', id: 6, protoName: 'op_home' },
+                    model: { type: 'string', id: 7 },
+                    provider: { type: 'string', id: 8 },
+                    inputTokens: {
+                      type: 'uint64',
+                      id: 9,
+                      protoName: 'input_tokens',
+                      options: { proto3_optional: true },
+                    },
+                    outputTokens: {
+                      type: 'uint64',
+                      id: 10,
+                      protoName: 'output_tokens',
+                      options: { proto3_optional: true },
+                    },
+                    cacheReadTokens: {
+                      type: 'uint64',
+                      id: 11,
+                      protoName: 'cache_read_tokens',
+                      options: { proto3_optional: true },
+                    },
+                    cacheWriteTokens: {
+                      type: 'uint64',
+                      id: 12,
+                      protoName: 'cache_write_tokens',
+                      options: { proto3_optional: true },
+                    },
                   },
                 },
                 RecordUsageResponse: {
+                  oneofs: { _costUsd: { oneof: ['costUsd'] } },
                   fields: {
                     status: { type: 'BudgetStatus', id: 1 },
                     tier: { type: 'BudgetTier', id: 2 },
                     period: { type: 'BudgetPeriod', id: 3 },
+                    costUsd: { type: 'double', id: 4, protoName: 'cost_usd', options: { proto3_optional: true } },
                   },
                 },
                 BudgetStatus: {

@@ -101,6 +101,7 @@ export const CAUSES = [
   'approval',
   'obligation',
   'unrecorded',
+  'limit',
 ] as const;
 export const APPROVAL_STATES = [
   'unspecified',

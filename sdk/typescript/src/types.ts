@@ -104,7 +104,8 @@ export type DenialCause =
   | 'halt'
   | 'approval'
   | 'obligation'
-  | 'unrecorded';
+  | 'unrecorded'
+  | 'limit';
 
 /** What a rule wants the operator to read of an action that it allows. */
 export type Notice = {

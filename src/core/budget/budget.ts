@@ -2,18 +2,16 @@ import type { AgentIdentity } from '../base/ids.ts';
 import { microToUsd } from '../base/money.ts';
 import { firstPage, type Page } from '../base/page.ts';
 import { assert, fail, ok, type Result } from '../base/result.ts';
-import { type BudgetConfig, PERIODS, type Period, TIERS, type Tier, UNLIMITED } from './config.ts';
+import { CapsIndex } from './caps.ts';
+import { type BudgetConfig, type Period, UNLIMITED } from './config.ts';
 import {
   type BudgetAlert,
   type BudgetHandle,
   type BudgetOwner,
-  type Caps,
   Envelope,
   type Epoch,
   type Exceeded,
-  NO_CAPS,
   type Spend,
-  setCaps,
 } from './envelope.ts';
 import { type AccountName, type AccountRow, type BudgetGrants, type Grant, nameOf, type Shortage } from './grants.ts';
 import { PeriodCalendar, type PeriodWindow } from './period.ts';
@@ -83,12 +81,7 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
  * - A new time zone takes effect at once: the date goes on, and ends at its midnight in the new zone.
  */
 export class BudgetTracker {
-  readonly #caps: Readonly<Record<Tier, Caps>> = {
-    global: { ...NO_CAPS },
-    org: { ...NO_CAPS },
-    team: { ...NO_CAPS },
-    agent: { ...NO_CAPS },
-  };
+  readonly #caps = new CapsIndex();
   readonly #epoch: Epoch = { month: 0, day: 0 };
   readonly #tree: EnvelopeTree;
   #overflows = 0;
@@ -216,12 +209,9 @@ export class BudgetTracker {
   /** Puts new caps in force. Spend and the current day and month stay as they are. Undefined lifts all caps. */
   reconfigure(config: BudgetConfig | undefined, nowMs: number): void {
     this.#advance(nowMs);
-    const { limitsMicroUsd } = config ?? UNLIMITED;
-    const lowered = TIERS.filter((tier) =>
-      PERIODS.some((period) => (limitsMicroUsd[tier][period] ?? Infinity) < this.#caps[tier][period]),
-    );
-    for (const tier of TIERS) setCaps(this.#caps[tier], limitsMicroUsd[tier], this.#grants !== undefined);
-    this.#grants?.giveBack(lowered);
+    const { lowered, orgs } = this.#caps.reconfigure(config ?? UNLIMITED, this.#grants !== undefined);
+    this.#tree.recap(orgs);
+    this.#grants?.giveBack((envelope) => lowered.includes(envelope.tier) || orgs.has(envelope.path[0] ?? ''));
     if (config === undefined || config.timezone === this.#calendar.timezone) return;
     this.#calendar = new PeriodCalendar(config.timezone);
     const there = this.#calendar.windowAt(this.#timeMs);

@@ -12,12 +12,21 @@ export type Period = (typeof PERIODS)[number];
 /** The caps of one tier, in whole micro-dollars; undefined: no cap. Every org, team and agent gets the same ones. */
 export type TierLimits = Readonly<Record<Period, number | undefined>>;
 
+/** The caps that one org, team or agent has in place of those of all, by tier: its own, and of those within it. */
+export type ScopedLimits = {
+  /** The names from the org down. */
+  readonly path: readonly string[];
+  readonly limitsMicroUsd: Readonly<Partial<Record<Tier, TierLimits>>>;
+};
+
 /** The `budget:` section of a document of global scope (docs/spec.md, Budgets). */
 export type BudgetConfig = {
   readonly limitsMicroUsd: Readonly<Record<Tier, TierLimits>>;
   /** IANA name of the zone at whose midnight a period ends. */
   readonly timezone: string;
   readonly actionOnExceed: 'deny';
+  /** Those of documents of narrower scopes. */
+  readonly scoped: readonly ScopedLimits[];
 };
 
 /** No caps at all: spend is still counted, by the days and months of UTC. */
@@ -30,6 +39,7 @@ export const UNLIMITED: BudgetConfig = {
   },
   timezone: 'UTC',
   actionOnExceed: 'deny',
+  scoped: [],
 };
 
 /** Larger caps would leave too little room to count exactly in whole micro-dollars. */
@@ -67,7 +77,40 @@ export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readon
     },
     timezone: typeof mapping.timezone === 'string' ? mapping.timezone : UNLIMITED.timezone,
     actionOnExceed: 'deny',
+    scoped: [],
   });
+}
+
+/** The keys of a document of this scope, with the tier and period that each caps: its own, and those within it. */
+export const scopedKeys = (scope: Exclude<Tier, 'global'>): readonly (readonly [string, Tier, Period])[] =>
+  TIERS.slice(TIERS.indexOf(scope)).flatMap((tier) =>
+    PERIODS.map((period) => [LIMIT_KEYS[tier === scope ? 'global' : tier][period], tier, period] as const),
+  );
+
+/** Reads the mapping of an org, team or agent document. */
+export function parseScopedLimits(
+  mapping: unknown,
+  scope: Exclude<Tier, 'global'>,
+  path: readonly string[],
+): Result<ScopedLimits, readonly DocumentProblem[]> {
+  if (!isMapping(mapping)) return fail([{ path: [], problem: 'must be a mapping with budget limits' }]);
+  const rows = scopedKeys(scope);
+  const known = rows.map(([key]) => key);
+  const faults = Object.keys(mapping).flatMap((key): readonly DocumentProblem[] => {
+    if (known.includes(key)) return faultsOf(key, mapping[key]);
+    const problem = BUDGET_KEYS.includes(key)
+      ? `is only for a wider scope; of scope ${scope}, valid keys are ${known.join(', ')}`
+      : `unknown key; valid keys are ${known.join(', ')}`;
+    return [{ path: [key], problem, onKey: true }];
+  });
+  if (faults.length > 0) return fail(faults);
+  const limitsMicroUsd: Partial<Record<Tier, TierLimits>> = {};
+  for (const [key, tier, period] of rows) {
+    const cap = limitOf(mapping[key]);
+    if (cap !== undefined)
+      limitsMicroUsd[tier] = { monthly: undefined, daily: undefined, ...limitsMicroUsd[tier], [period]: cap };
+  }
+  return ok({ path, limitsMicroUsd });
 }
 
 function faultsOf(key: string, value: unknown): readonly DocumentProblem[] {

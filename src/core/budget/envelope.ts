@@ -112,7 +112,7 @@ export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: n
 export class Envelope {
   // What every check reads comes first, so that it is in one line of the cache.
   readonly parent: Envelope | undefined;
-  readonly #caps: Readonly<Caps>;
+  #caps: Readonly<Caps>;
   readonly #cells: Float64Array;
   readonly #at: number;
   /** No longer in the tree. */
@@ -149,6 +149,16 @@ export class Envelope {
     this.name = name;
     this.sequence = sequence;
     this.children = tier === 'agent' ? undefined : new Map();
+  }
+
+  /** Other caps hold from now on. */
+  set caps(caps: Readonly<Caps>) {
+    this.#caps = caps;
+  }
+
+  /** The names from the org down to it. */
+  get path(): readonly string[] {
+    return this.parent === undefined ? [] : [...this.parent.path, this.name];
   }
 
   /** Returned to the ledger when the envelope is removed. */

@@ -1,4 +1,4 @@
-import { PERIODS, type Period, type Tier } from './config.ts';
+import { PERIODS, type Period } from './config.ts';
 import type { AlertPercent, BudgetAlert, BudgetOwner, Envelope, Epoch, Exceeded } from './envelope.ts';
 import type { PeriodWindow } from './period.ts';
 import { keyOfOwner } from './rows.ts';
@@ -193,10 +193,10 @@ export class BudgetGrants {
     return isAny;
   }
 
-  /** Caps of these tiers are lower now: what is not in use of them is given back with the next exchange. */
-  giveBack(tiers: readonly Tier[]): void {
+  /** Caps of these may be lower now: what is not in use of them is given back with the next exchange. */
+  giveBack(isLowered: (envelope: Envelope) => boolean): void {
     for (const account of this.#byName.values()) {
-      if (!tiers.includes(account.envelope.tier)) continue;
+      if (!isLowered(account.envelope)) continue;
       account.isRecalled = true;
       this.#urgent.add(account);
     }

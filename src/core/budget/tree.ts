@@ -1,6 +1,7 @@
 import { assert } from '../base/result.ts';
-import { TIERS, type Tier } from './config.ts';
-import { type Caps, Envelope, type Epoch, Ledger, type LedgerRow, looseRow, NO_CAPS } from './envelope.ts';
+import type { CapsIndex } from './caps.ts';
+import { TIERS } from './config.ts';
+import { Envelope, type Epoch, Ledger, type LedgerRow, looseRow } from './envelope.ts';
 
 /**
  * How many envelopes the sweep looks at for each one made. At 2, it is through the tree before the tree has doubled.
@@ -23,7 +24,7 @@ export type TreeLimits = {
 /** Every envelope there is: the global one at the root, below it orgs, teams and agents, made when first named. */
 export class EnvelopeTree {
   readonly root: Envelope;
-  readonly #caps: Readonly<Record<Tier, Caps>>;
+  readonly #caps: CapsIndex;
   readonly #ledger = new Ledger();
   #sequence = 0;
   #walk: Generator<Envelope> | undefined;
@@ -33,10 +34,10 @@ export class EnvelopeTree {
   /** By its org, how many teams and agents have an envelope. */
   readonly #sizes = new Map<Envelope, number>();
 
-  constructor(caps: Readonly<Record<Tier, Caps>>, limits: TreeLimits) {
+  constructor(caps: CapsIndex, limits: TreeLimits) {
     this.#caps = caps;
     this.#limits = limits;
-    this.root = new Envelope('global', '', undefined, this.#sequence, caps.global, this.#ledger.take());
+    this.root = new Envelope('global', '', undefined, this.#sequence, caps.capsOf('global', []), this.#ledger.take());
   }
 
   get isEmpty(): boolean {
@@ -77,6 +78,15 @@ export class EnvelopeTree {
 
   org(orgId: string): Envelope | undefined {
     return this.root.children?.get(orgId);
+  }
+
+  /** Gives everybody in these orgs the caps that hold now. */
+  recap(orgIds: Iterable<string>): void {
+    for (const orgId of orgIds) {
+      const org = this.org(orgId);
+      if (org === undefined) continue;
+      for (const envelope of bottomUp(org)) envelope.caps = this.#caps.capsOf(envelope.tier, envelope.path);
+    }
   }
 
   /**
@@ -131,7 +141,7 @@ export class EnvelopeTree {
   #make(parent: Envelope, name: string, row: LedgerRow): Envelope {
     const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
     assert(tier !== undefined, 'nothing stands below an agent');
-    const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
+    const caps = this.#caps.capsOf(tier, [...parent.path, name]);
     return new Envelope(tier, name, parent, this.#sequence, caps, row);
   }
 }

@@ -9,7 +9,7 @@ import type { Steps } from '../base/steps.ts';
 import { copyOf } from '../base/text.ts';
 import { ANY, PatternTable } from './patterns.ts';
 import type { CompiledDocument, CompiledRule } from './rule.ts';
-import type { PolicyScope } from './scope.ts';
+import { pathOf } from './scope.ts';
 
 /** So few rules are tried as fast as they are looked up. */
 const FEW_RULES = 4;
@@ -131,7 +131,7 @@ export class ScopeIndex {
   static *building(documents: readonly CompiledDocument[]): Steps<ScopeIndex> {
     const global = newDraft();
     for (const { document, rules } of documents) {
-      const draft = namesOf(document.scope).reduce(draftWithin, global);
+      const draft = pathOf(document.scope).reduce(draftWithin, global);
       for (const rule of rules) draft.rules.push(rule);
     }
     return new ScopeIndex(yield* buildingScope(global, []));
@@ -144,19 +144,6 @@ export class ScopeIndex {
     const team = org.within.get(teamId);
     if (team === undefined) return org.reaching;
     return (team.within.get(agentId) ?? team).reaching;
-  }
-}
-
-function namesOf(scope: PolicyScope): readonly string[] {
-  switch (scope.tier) {
-    case 'global':
-      return [];
-    case 'org':
-      return [scope.orgId];
-    case 'team':
-      return [scope.orgId, scope.teamId];
-    case 'agent':
-      return [scope.orgId, scope.teamId, scope.agentId];
   }
 }
 

@@ -3,7 +3,8 @@
 import type { DocumentProblem } from '../base/mapping.ts';
 import { assert, fail, ok, type Result } from '../base/result.ts';
 import { finish, type Steps } from '../base/steps.ts';
-import { type BudgetConfig, parseBudgetConfig, TIERS } from '../budget/config.ts';
+import { withScoped } from '../budget/caps.ts';
+import { type BudgetConfig, parseBudgetConfig, parseScopedLimits, type ScopedLimits, TIERS } from '../budget/config.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
 import type { Obligation } from '../obligations.ts';
 import type { ApprovalTerms } from './approval-terms.ts';
@@ -20,7 +21,7 @@ import {
   type PolicyDecision,
   verdictOf,
 } from './rule.ts';
-import { formatPolicyScope } from './scope.ts';
+import { formatPolicyScope, pathOf } from './scope.ts';
 
 /** A fingerprint to tell contents apart: 16 hexadecimal digits (FNV-1a, 64 bits). Not safe against an adversary. */
 function hashText(text: string): string {
@@ -260,18 +261,26 @@ function* compilingDocument(document: PolicyDocument): Steps<CompiledDocument> {
 }
 
 function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefined {
-  const budgeted = documents.find(({ budget }) => budget !== undefined);
-  if (budgeted === undefined) return undefined;
-  const budget = parseBudgetConfig(budgeted.budget);
-  assert(budget.ok, 'the budget was checked above');
-  return budget.value;
+  let global: BudgetConfig | undefined;
+  const scoped: ScopedLimits[] = [];
+  for (const { scope, budget } of documents) {
+    if (budget === undefined) continue;
+    if (scope.tier === 'global') global = checked(parseBudgetConfig(budget));
+    else scoped.push(checked(parseScopedLimits(budget, scope.tier, pathOf(scope))));
+  }
+  return withScoped(global, scoped);
+}
+
+function checked<T>(parsed: Result<T, unknown>): T {
+  assert(parsed.ok, 'budgets were checked above');
+  return parsed.value;
 }
 
 /** Mistakes across documents: duplicate names, and misplaced budgets. */
 export function checkTogether(documents: readonly (PolicyDocument | undefined)[]): readonly PolicyProblem[] {
   const problems: PolicyProblem[] = [];
   const named = new Map<string, PolicyDocument>();
-  let budgeted: PolicyDocument | undefined;
+  const budgeted = new Map<string, PolicyDocument>();
   documents.forEach((policy, document) => {
     if (policy === undefined) return;
     const namesake = named.get(policy.name);
@@ -283,23 +292,23 @@ export function checkTogether(documents: readonly (PolicyDocument | undefined)[]
         problem: `${policy.name} is also the name of a policy in ${namesake.source}; names must be unique`,
       });
     if (policy.budget === undefined) return;
-    problems.push(...checkBudget(policy, budgeted).map((problem) => ({ ...problem, document })));
-    if (policy.scope.tier === 'global') budgeted ??= policy;
+    const scope = formatPolicyScope(policy.scope);
+    problems.push(...checkBudget(policy, budgeted.get(scope)).map((problem) => ({ ...problem, document })));
+    if (!budgeted.has(scope)) budgeted.set(scope, policy);
   });
   return problems;
 }
 
 function checkBudget({ scope, budget }: PolicyDocument, other: PolicyDocument | undefined): readonly DocumentProblem[] {
-  if (scope.tier !== 'global')
-    return [{ path: ['budget'], onKey: true, problem: 'a budget is allowed only in a document with global scope' }];
   if (other !== undefined)
     return [
       {
         path: ['budget'],
         onKey: true,
-        problem: `policy ${other.name} in ${other.source} already has a budget; only one is allowed in all documents together`,
+        problem: `policy ${other.name} in ${other.source} already has a budget; only one is allowed for scope ${formatPolicyScope(scope)} in all documents together`,
       },
     ];
-  const parsed = parseBudgetConfig(budget);
+  const parsed =
+    scope.tier === 'global' ? parseBudgetConfig(budget) : parseScopedLimits(budget, scope.tier, pathOf(scope));
   return parsed.ok ? [] : parsed.fault.map((fault) => ({ ...fault, path: ['budget', ...fault.path] }));
 }

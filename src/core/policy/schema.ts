@@ -5,7 +5,7 @@
  */
 
 import { MAX_COST_USD } from '../base/money.ts';
-import { LIMIT_KEYS, MAX_LIMIT_USD, PERIODS, type Period, TIERS, type Tier } from '../budget/config.ts';
+import { LIMIT_KEYS, MAX_LIMIT_USD, PERIODS, type Period, scopedKeys, TIERS, type Tier } from '../budget/config.ts';
 import { MAX_CONDITION_LENGTH } from '../condition/condition.ts';
 import {
   type ApprovalTerms,
@@ -229,7 +229,8 @@ const capSchema = (tier: Tier, period: Period): JsonSchema => ({
 });
 
 const BUDGET: JsonSchema = {
-  description: 'Caps on spend. Only in one document of global scope.',
+  description:
+    'Caps on spend: of all in one document of global scope, of one scope in place of those in one of its own.',
   type: 'object',
   properties: {
     ...Object.fromEntries(
@@ -266,9 +267,11 @@ export const POLICY_SCHEMA: JsonSchema = {
   properties: DOCUMENT_PROPERTIES,
   required: ['name', 'scope'],
   anyOf: [{ required: ['rules'] }, { required: ['budget'] }],
-  if: { required: ['budget'] },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { scope: { enum: ['global'] } } },
+  allOf: (['org', 'team', 'agent'] as const).map((tier) => ({
+    if: { properties: { scope: { type: 'string', pattern: `^${tier}:` } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { properties: { budget: { propertyNames: { enum: scopedKeys(tier).map(([key]) => key) } } } },
+  })),
   additionalProperties: false,
 };
 

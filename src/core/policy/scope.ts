@@ -40,6 +40,20 @@ export function formatPolicyScope(scope: PolicyScope): string {
   }
 }
 
+/** The names from the org down; none are everybody's. */
+export function pathOf(scope: PolicyScope): readonly string[] {
+  switch (scope.tier) {
+    case 'global':
+      return [];
+    case 'org':
+      return [scope.orgId];
+    case 'team':
+      return [scope.orgId, scope.teamId];
+    case 'agent':
+      return [scope.orgId, scope.teamId, scope.agentId];
+  }
+}
+
 /** True when the scope reaches the agent. An agent without an org is reached by global documents only. */
 export function covers(scope: PolicyScope, agent: AgentIdentity): boolean {
   switch (scope.tier) {

@@ -1,15 +1,18 @@
 /** Budgets: what was spent, and what is left of it (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import { parseOpId } from '../../core/base/ids.ts';
-import { microToUsd, usdToMicro } from '../../core/base/money.ts';
+import { microToUsd } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { BudgetStatusRow, PeriodStatus } from '../../core/budget/status.ts';
+import { invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { isUsageId, OP_ID_RULE, USAGE_ID_RULE } from '../shared/limits.ts';
-import { agentIdentity, type Listing, moneyUsd, optional, ruled, withBody, withListing } from './body.ts';
+import { priced, readSpent } from '../shared/usage.ts';
+import { agentIdentity, type Listing, optional, ruled, withBody, withListing } from './body.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
+import { costView, spentFields, spentOf } from './spent.ts';
 import { pageView } from './views.ts';
 
 const USAGE_ID_MEANING =
@@ -17,23 +20,28 @@ const USAGE_ID_MEANING =
 
 const usage = z.strictObject({
   agent: agentIdentity,
-  cost_usd: moneyUsd,
+  ...spentFields,
   op_id: optional(ruled((text) => parseOpId(text) !== undefined, OP_ID_RULE)),
   usage_id: optional(ruled(isUsageId, USAGE_ID_RULE).meta({ description: USAGE_ID_MEANING })),
 });
 
 async function record({ principal, body }: Authorized<typeof usage>, link: Link): Promise<HttpReply> {
-  const { agent, cost_usd, op_id, usage_id } = body;
+  const { agent, op_id, usage_id } = body;
+  const read = readSpent(spentOf(body));
+  if (!read.ok) return read;
+  if (read.value === undefined) return invalid('cost_usd', 'is required, or model with its tokens');
+  const spent = await priced(link, read.value);
+  if (!spent.ok) return spent;
   const { reply } = await link.ask({
     type: 'record-usage',
     principal,
     credential: undefined,
     agent,
-    costMicroUsd: usdToMicro(cost_usd) ?? 0,
+    ...spent.value,
     opId: op_id === undefined ? undefined : parseOpId(op_id),
     usageId: usage_id,
   });
-  return reply.ok ? ok({ status: 200, body: reply.value }) : reply;
+  return reply.ok ? ok({ status: 200, body: { ...reply.value, ...costView(spent.value) } }) : reply;
 }
 
 async function list(listing: Listing, link: Link): Promise<HttpReply> {

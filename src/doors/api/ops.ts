@@ -1,8 +1,8 @@
 /** Operations: register, look at, and control (docs/spec.md, HTTP). */
 import { z } from 'zod';
-import type { OpId } from '../../core/base/ids.ts';
-import { ok, type Result } from '../../core/base/result.ts';
-import type { Replies } from '../../core/commands.ts';
+import { type OpId, usageIdOfCompletion } from '../../core/base/ids.ts';
+import { fail, ok, type Result } from '../../core/base/result.ts';
+import type { CommandOf, Replies } from '../../core/commands.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import type { ControlTrigger } from '../../core/views.ts';
@@ -10,6 +10,7 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { isLongerThan, MAX_ERROR_BYTES } from '../shared/limits.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
+import { noteOf, priced, readSpent, type Spent } from '../shared/usage.ts';
 import {
   agentIdentity,
   type Listing,
@@ -22,7 +23,8 @@ import {
   withBody,
   withListing,
 } from './body.ts';
-import { opOrOps, opPage, opShape } from './shapes.ts';
+import { completedOpShape, opOrOps, opPage, opShape } from './shapes.ts';
+import { costView, spentFields, spentOf } from './spent.ts';
 import { opView, pageView } from './views.ts';
 
 const registration = z.strictObject({
@@ -91,6 +93,7 @@ async function get(request: Authorized, link: Link): Promise<HttpReply> {
 const OUTCOME = { OUTCOME_SUCCESS: 'success', OUTCOME_FAILURE: 'failure' } as const;
 const OUTCOME_RULE = `must be one of ${Object.keys(OUTCOME).join(', ')}`;
 const completion = z.strictObject({
+  ...spentFields,
   outcome: optional(
     z.enum(['OUTCOME_SUCCESS', 'OUTCOME_FAILURE'], OUTCOME_RULE).meta({ description: 'How the action ended.' }),
   ),
@@ -109,8 +112,51 @@ async function complete(request: Authorized<typeof completion>, link: Link): Pro
   const outcome = body.outcome === undefined ? undefined : OUTCOME[body.outcome];
   const error = body.error === '' ? undefined : body.error;
   if (error !== undefined && outcome !== 'failure') return invalid('error', 'is only for OUTCOME_FAILURE');
-  const { reply } = await link.ask({ type: 'control-op', ...named.value, trigger: 'complete', outcome, error });
-  return controlled(reply, link);
+  const spent = await recordSpent(request, named.value, link);
+  if (!spent.ok) return spent;
+  const { reply } = await link.ask({
+    type: 'control-op',
+    ...named.value,
+    trigger: 'complete',
+    outcome,
+    error,
+    ...noteOf(spent.value),
+  });
+  const answer = controlled(reply, link);
+  if (!answer.ok || spent.value === undefined) return answer;
+  return ok({ ...answer.value, body: { ...(answer.value.body as object), ...costView(spent.value) } });
+}
+
+/** Money first: what was spent is a fact, whatever becomes of the operation. It counts for the agent that has it. */
+async function recordSpent(
+  { principal, body }: Authorized<typeof completion>,
+  named: Pick<CommandOf<'get-op'>, 'principal' | 'opId' | 'orgId' | 'home'>,
+  link: Link,
+): Promise<Result<Spent | undefined, Fault>> {
+  const read = readSpent(spentOf(body));
+  if (!read.ok || read.value === undefined) return read;
+  const spent = await priced(link, read.value);
+  if (!spent.ok) return spent;
+  const { reply: found } = await link.ask({ type: 'get-op', ...named });
+  if (!found.ok) return found;
+  const { agent, opId, others } = found.value;
+  if (others !== undefined)
+    return fail({
+      kind: 'ambiguous',
+      opId,
+      orgIds: [agent, ...others.map((op) => op.agent)].map((each) => each.orgId),
+    });
+  const { reply } = await link.ask({
+    type: 'record-usage',
+    principal,
+    credential: undefined,
+    agent,
+    ...spent.value,
+    opId,
+    usageId: usageIdOfCompletion(opId),
+    home: named.home,
+  });
+  return reply.ok ? spent : reply;
 }
 
 const control = (trigger: Exclude<ControlTrigger, 'complete'>, summary: string): Route => ({
@@ -167,7 +213,7 @@ export const opRoutes: readonly Route[] = [
     access: { scope: 'write' },
     summary: 'Completes a running operation',
     query: ['org_id', 'op_home'],
-    answers: { 200: opShape },
+    answers: { 200: completedOpShape },
     refusals: [409],
     ...withBody(completion, complete),
   },

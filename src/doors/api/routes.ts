@@ -18,6 +18,7 @@ import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import { policyLifeRoutes } from './policy-life.ts';
+import { priceRoutes } from './prices.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
@@ -33,6 +34,7 @@ export function routesOf(
     ...opRoutes,
     ...agentRoutes,
     ...budgetRoutes,
+    ...priceRoutes,
     ...haltRoutes,
     ...approvalRoutes,
     ...webhookRoutes,

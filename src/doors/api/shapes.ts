@@ -41,10 +41,35 @@ export const verdictFields = {
     .meta({ description: 'What the caller must do to the arguments or the result. Absent: nothing.' }),
 };
 
+const pricedCost = z.number().optional().meta({ description: 'What the tokens cost; absent without tokens.' });
 export const usageStatus = z.union([
-  z.strictObject({ status: z.literal('ok') }),
-  z.strictObject({ status: z.literal('limit_exceeded'), tier: z.enum(TIERS), period: z.enum(PERIODS) }),
+  z.strictObject({ status: z.literal('ok'), cost_usd: pricedCost }),
+  z.strictObject({
+    status: z.literal('limit_exceeded'),
+    tier: z.enum(TIERS),
+    period: z.enum(PERIODS),
+    cost_usd: pricedCost,
+  }),
 ]);
+
+const rate = z
+  .union([
+    z.number(),
+    z.strictObject({ base: z.number(), tiers: z.array(z.strictObject({ start: z.int(), price: z.number() })) }),
+  ])
+  .meta({ description: 'US dollars per million tokens; a tier is for all tokens of an input that is longer.' });
+
+export const priceShape = z.strictObject({
+  model: z.string(),
+  provider: z.string().nullable(),
+  input_mtok: rate.nullable(),
+  output_mtok: rate.nullable(),
+  cache_read_mtok: rate.nullable(),
+  cache_write_mtok: rate.nullable(),
+  source: z
+    .enum(['file', 'table', 'highest'])
+    .meta({ description: 'The file at SVC_PRICES_PATH, the table in the package, or the highest of both.' }),
+});
 
 const budgetPeriod = z.strictObject({
   spent_usd: z.number(),
@@ -316,6 +341,7 @@ export const opShape = z.strictObject({
   ended: z.enum(OP_ENDS).nullable().meta({ description: 'Null while it runs or waits.' }),
   acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
 });
+export const completedOpShape = opShape.extend({ cost_usd: pricedCost });
 export const opPage = pageOf('ops', opShape).extend({ incomplete });
 export const opOrOps = z.union([
   opShape,

@@ -30,6 +30,7 @@ export const HTTP_STATUS = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   upgrade_required: 426,
+  unknown_model: 400,
   weak_password: 422,
   invalid_invite: 422,
   invalid_reset_token: 422,
@@ -66,6 +67,8 @@ function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
   switch (fault.kind) {
     case 'invalid_argument':
       return { field: fault.field };
+    case 'unknown_model':
+      return { field: 'model' };
     case 'insufficient_scope':
       return { needed_scope: fault.needed };
     case 'invalid_transition':

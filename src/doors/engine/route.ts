@@ -61,6 +61,8 @@ export const QUERY = {
   shadow: z.enum(['differs']).meta({ description: 'Only checks that the shadow of the policies decides otherwise.' }),
   action: glob.meta({ description: 'Only actions that match this pattern, as in rules: `tool.*`.' }),
   resource: glob.meta({ description: 'Only resources that match this pattern, as in rules.' }),
+  model: z.string().min(1).meta({ description: 'The model, as its caller names it.' }),
+  provider: z.string().min(1).meta({ description: 'Who serves the model, such as `anthropic`.' }),
   ended: z.enum(OP_ENDS).meta({ description: 'Only operations that ended so.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'Format of the export.', default: 'ndjson' }),
   per_page: z

@@ -89,7 +89,16 @@ export type RegisterAgentResponse = {
 };
 export type DeregisterAgentRequest = { readonly agent: AgentId | undefined };
 export type DeregisterAgentResponse = Readonly<Record<never, never>>;
-export type CompleteOpRequest = {
+/** In place of a cost: what the gateway is to price. '' and undefined: not given. */
+export type TokenFields = {
+  readonly model: string;
+  readonly provider: string;
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly cacheReadTokens: number | undefined;
+  readonly cacheWriteTokens: number | undefined;
+};
+export type CompleteOpRequest = TokenFields & {
   readonly agent: AgentId | undefined;
   readonly credentialToken: string;
   readonly opId: string;
@@ -98,8 +107,12 @@ export type CompleteOpRequest = {
   readonly error: string;
   readonly opHome: string;
 };
-export type CompleteOpResponse = { readonly opId: string; readonly opState: 'unspecified' | OpState };
-export type RecordUsageRequest = {
+export type CompleteOpResponse = {
+  readonly opId: string;
+  readonly opState: 'unspecified' | OpState;
+  readonly costUsd: number | undefined;
+};
+export type RecordUsageRequest = TokenFields & {
   readonly agent: AgentId | undefined;
   readonly credentialToken: string;
   readonly costUsd: number | undefined;
@@ -111,6 +124,7 @@ export type RecordUsageResponse = {
   readonly status: 'unspecified' | 'ok' | 'limit_exceeded';
   readonly tier: BudgetTier;
   readonly period: BudgetPeriod;
+  readonly costUsd: number | undefined;
 };
 export type OpControlStreamRequest = {
   readonly agent: AgentId | undefined;

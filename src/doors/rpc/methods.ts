@@ -20,6 +20,7 @@ import type {
 } from '../proto/messages.ts';
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { alsoUnconfirmed } from '../shared/unconfirmed.ts';
+import { noteOf, priced, pricedUsd } from '../shared/usage.ts';
 import { batchHandler } from './batch-checks.ts';
 import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.ts';
 import { waitWhileThere } from './departure.ts';
@@ -149,12 +150,15 @@ const complete =
     if (!completion.ok) return completion;
     const { command, usage } = completion.value;
     // Money first: what was spent is a fact, whatever has become of the operation.
+    const spent = usage === undefined ? undefined : await priced(ports.link, usage);
+    if (spent?.ok === false) return spent;
     if (usage !== undefined) {
-      const { reply } = await ports.link.ask(usage);
+      const { reply } = await ports.link.ask({ ...usage, ...spent?.value });
       if (!reply.ok) return reply;
     }
-    const { reply } = await ports.link.ask(command);
-    return reply.ok ? ok({ opId: reply.value.opId, opState: reply.value.state }) : reply;
+    const { reply } = await ports.link.ask({ ...command, ...noteOf(spent?.value) });
+    if (!reply.ok) return reply;
+    return ok({ opId: reply.value.opId, opState: reply.value.state, costUsd: pricedUsd(spent?.value) });
   };
 
 const recordUsage =
@@ -164,9 +168,12 @@ const recordUsage =
     if (!principal.ok) return principal;
     const usage = usageOf(request, principal.value);
     if (!usage.ok) return usage;
-    const { reply } = await ports.link.ask(usage.value);
+    const spent = await priced(ports.link, usage.value);
+    if (!spent.ok) return spent;
+    const { reply } = await ports.link.ask({ ...usage.value, ...spent.value });
     if (!reply.ok) return reply;
-    return ok(reply.value.status === 'ok' ? { status: 'ok', tier: 'unspecified', period: 'unspecified' } : reply.value);
+    const none = { tier: 'unspecified', period: 'unspecified' } as const;
+    return ok({ ...none, ...reply.value, costUsd: pricedUsd(spent.value) });
   };
 
 const acknowledge =

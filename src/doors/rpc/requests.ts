@@ -49,6 +49,7 @@ import {
   USAGE_ID_RULE,
 } from '../shared/limits.ts';
 import { retryAfterSecs } from '../shared/rpc-code.ts';
+import { readSpent } from '../shared/usage.ts';
 import { digestOfPresented } from './credential-digests.ts';
 import type { Vouched } from './speaker.ts';
 
@@ -238,15 +239,15 @@ export function completionOf(
     ...voucher.value,
     ...homeIn(request),
   } as const;
-  if (request.costUsd === undefined) return ok({ command, usage: undefined });
-  const costMicroUsd = usdToMicro(request.costUsd);
-  if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
+  const spent = readSpent(request);
+  if (!spent.ok) return spent;
+  if (spent.value === undefined) return ok({ command, usage: undefined });
   return ok({
     command,
     usage: {
       type: 'record-usage',
       ...voucher.value,
-      costMicroUsd,
+      ...spent.value,
       opId,
       usageId: usageIdOfCompletion(opId),
       ...homeIn(request),
@@ -260,16 +261,16 @@ export function usageOf(
 ): Result<CommandOf<'record-usage'>, Fault> {
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
-  if (request.costUsd === undefined) return invalid('cost_usd', 'is required');
-  const costMicroUsd = usdToMicro(request.costUsd);
-  if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
+  const spent = readSpent(request);
+  if (!spent.ok) return spent;
+  if (spent.value === undefined) return invalid('cost_usd', 'is required, or model with its tokens');
   const opId = request.opId === undefined ? undefined : parseOpId(request.opId);
   if (opId === undefined && request.opId !== undefined) return invalid('op_id', OP_ID_RULE);
   const homeless = problemOfHome(request.opHome);
   if (homeless !== undefined) return homeless;
   const { usageId } = request;
   if (usageId !== undefined && !isUsageId(usageId)) return invalid('usage_id', USAGE_ID_RULE);
-  return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId, ...homeIn(request) });
+  return ok({ type: 'record-usage', ...voucher.value, ...spent.value, opId, usageId, ...homeIn(request) });
 }
 
 /** The command without the number of the stream, which is given only after the request was found valid. */

@@ -61,6 +61,7 @@ export const RPC_CODE = {
   halted: 'failed_precondition',
   policy_invalid: 'failed_precondition',
   use_publish: 'failed_precondition',
+  unknown_model: 'invalid_argument',
   weak_password: 'invalid_argument',
   invalid_invite: 'invalid_argument',
   invalid_reset_token: 'invalid_argument',

@@ -69,6 +69,7 @@ const config: fc.Arbitrary<BudgetConfig> = fc.record({
   limitsMicroUsd: fc.record({ global: limits, org: limits, team: limits, agent: limits }),
   timezone: fc.constant('UTC'),
   actionOnExceed: fc.constant('deny' as const),
+  scoped: fc.constant([]),
 });
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('reserve' as const), agent, op, cost }) },
@@ -111,6 +112,7 @@ const UNCAPPED: BudgetConfig = {
   },
   timezone: 'UTC',
   actionOnExceed: 'deny',
+  scoped: [],
 };
 const START = Date.parse('2026-11-28T20:00:00Z');
 const named = (exceeded: { tier: Tier; period: Period } | undefined) =>

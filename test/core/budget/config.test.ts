@@ -28,6 +28,7 @@ describe('budget config', () => {
         },
         timezone: 'Europe/Berlin',
         actionOnExceed: 'deny',
+        scoped: [],
       },
     });
   });
@@ -40,6 +41,7 @@ describe('budget config', () => {
         limitsMicroUsd: { global: none, org: none, team: none, agent: none },
         timezone: 'UTC',
         actionOnExceed: 'deny',
+        scoped: [],
       },
     });
   });

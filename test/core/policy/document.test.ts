@@ -126,7 +126,7 @@ describe('document', () => {
       [
         { name: 'a', scope: 'global', rules: [], budget: { daily_limit_usd: 50 } },
         { name: 'a', scope: 'global', rules: [], budget: { daily_limit_usd: 50 } },
-        { name: 'b', scope: 'org:acme', rules: [], budget: {} },
+        { name: 'b', scope: 'org:acme', rules: [], budget: { timezone: 'UTC' } },
       ].map(documentOf),
     );
     expect(compiled).toEqual({
@@ -137,13 +137,15 @@ describe('document', () => {
           document: 1,
           path: ['budget'],
           onKey: true,
-          problem: 'policy a in test.yaml already has a budget; only one is allowed in all documents together',
+          problem:
+            'policy a in test.yaml already has a budget; only one is allowed for scope global in all documents together',
         },
         {
           document: 2,
-          path: ['budget'],
+          path: ['budget', 'timezone'],
           onKey: true,
-          problem: 'a budget is allowed only in a document with global scope',
+          problem:
+            'is only for a wider scope; of scope org, valid keys are monthly_limit_usd, daily_limit_usd, team_monthly_limit_usd, team_daily_limit_usd, agent_monthly_limit_usd, agent_daily_limit_usd',
         },
       ],
     });
@@ -155,15 +157,16 @@ describe('document', () => {
     });
   });
 
-  test('a misplaced budget does not shadow the valid one, and the first is named', () => {
+  test('each scope may have one budget, and the first is named', () => {
     const found = compilePolicies([
-      documentOf({ name: 'misplaced', scope: 'org:acme', rules: [], budget: {} }),
+      documentOf({ name: 'own', scope: 'org:acme', rules: [], budget: {} }),
+      documentOf({ name: 'again', scope: 'org:acme', rules: [], budget: {} }),
       ...['first', 'second', 'third'].map((name) => documentOf({ name, scope: 'global', rules: [], budget: {} })),
     ]);
     expect(found.ok ? [] : found.fault.map(({ document, problem }) => `${document}: ${problem}`)).toEqual([
-      '0: a budget is allowed only in a document with global scope',
-      '2: policy first in test.yaml already has a budget; only one is allowed in all documents together',
-      '3: policy first in test.yaml already has a budget; only one is allowed in all documents together',
+      '1: policy own in test.yaml already has a budget; only one is allowed for scope org:acme in all documents together',
+      '3: policy first in test.yaml already has a budget; only one is allowed for scope global in all documents together',
+      '4: policy first in test.yaml already has a budget; only one is allowed for scope global in all documents together',
     ]);
   });
 

@@ -369,9 +369,14 @@ describe('json', () => {
         remedy: '',
       }),
     ).toBe('{"decision":"DECISION_UNSPECIFIED"}');
-    expect(jsonCodec('RecordUsageResponse').encode({ status: 'limit_exceeded', tier: 'org', period: 'monthly' })).toBe(
-      '{"status":"BUDGET_STATUS_LIMIT_EXCEEDED","tier":"BUDGET_TIER_ORG","period":"BUDGET_PERIOD_MONTHLY"}',
-    );
+    expect(
+      jsonCodec('RecordUsageResponse').encode({
+        status: 'limit_exceeded',
+        tier: 'org',
+        period: 'monthly',
+        costUsd: undefined,
+      }),
+    ).toBe('{"status":"BUDGET_STATUS_LIMIT_EXCEEDED","tier":"BUDGET_TIER_ORG","period":"BUDGET_PERIOD_MONTHLY"}');
     expect(jsonCodec('DeregisterAgentResponse').encode({})).toBe('{}');
     const none = {
       reason: '',

@@ -22,6 +22,15 @@ const NAME_RULE =
 const COST_RULE = 'must be a number from 0 to 1000000';
 
 const own = { agent: AGENT, credentialToken: TOKEN };
+const noTokens = {
+  model: '',
+  provider: '',
+  inputTokens: undefined,
+  outputTokens: undefined,
+  cacheReadTokens: undefined,
+  cacheWriteTokens: undefined,
+};
+const tokens = { costUsd: undefined, model: 'gpt-4o', inputTokens: 10, outputTokens: 1 };
 const CALLS = {
   check: (over: object = {}) =>
     checkCommandOf(
@@ -46,11 +55,11 @@ const CALLS = {
   deregister: (over: object = {}) => identityOf({ ...own, ...over }.agent),
   complete: (over: object = {}) =>
     completionOf(
-      { ...own, opId: 't:s', costUsd: undefined, outcome: 'unspecified', error: '', opHome: '', ...over },
+      { ...own, ...noTokens, opId: 't:s', costUsd: undefined, outcome: 'unspecified', error: '', opHome: '', ...over },
       undefined,
     ),
   usage: (over: object = {}) =>
-    usageOf({ ...own, costUsd: 1, opId: undefined, usageId: undefined, opHome: '', ...over }, undefined),
+    usageOf({ ...own, ...noTokens, costUsd: 1, opId: undefined, usageId: undefined, opHome: '', ...over }, undefined),
   control: (over: object = {}) => controlOf({ ...own, resumeAfter: undefined, ...over }, undefined),
   acknowledge: (over: object = {}) =>
     acknowledgementOf({ ...own, opId: 't:s', sequence: 1, opHome: '', ...over }, undefined),
@@ -163,7 +172,18 @@ describe('requests', () => {
     ['complete', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
     ['complete', { costUsd: 1_000_001 }, `cost_usd: ${COST_RULE}`],
     ['usage', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-    ['usage', { costUsd: undefined }, 'cost_usd: is required'],
+    ['usage', { costUsd: undefined }, 'cost_usd: is required, or model with its tokens'],
+    ['usage', { ...tokens, costUsd: 1 }, 'cost_usd: is either given or found by model; send only one of them'],
+    ['usage', { ...tokens, model: '' }, 'model: is required with tokens or a provider'],
+    ['usage', { ...tokens, model: 'm'.repeat(257) }, 'model: must be at most 256 bytes'],
+    ['usage', { ...tokens, inputTokens: undefined }, 'input_tokens: is required'],
+    ['usage', { ...tokens, outputTokens: undefined }, 'output_tokens: is required'],
+    ['complete', { ...tokens, outputTokens: 1e9 + 1 }, 'output_tokens: must be a whole number from 0 to 1000000000'],
+    [
+      'complete',
+      { ...tokens, cacheReadTokens: 6, cacheWriteTokens: 5 },
+      'input_tokens: include those that were read from a cache or written to it',
+    ],
     ['usage', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
     [
       'usage',

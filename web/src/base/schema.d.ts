@@ -836,6 +836,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/prices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows what tokens of a model cost
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_prices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/halts": {
         parameters: {
             query?: never;
@@ -2021,7 +2041,7 @@ export interface components {
             auditId?: string;
             correlationId?: string;
             /** @enum {string} */
-            cause?: "DECISION_CAUSE_UNSPECIFIED" | "DECISION_CAUSE_RULE" | "DECISION_CAUSE_NO_RULE" | "DECISION_CAUSE_CONDITION_ERROR" | "DECISION_CAUSE_BUDGET" | "DECISION_CAUSE_CREDENTIAL" | "DECISION_CAUSE_OPERATION_STATE" | "DECISION_CAUSE_HALT" | "DECISION_CAUSE_APPROVAL" | "DECISION_CAUSE_OBLIGATION" | "DECISION_CAUSE_UNRECORDED";
+            cause?: "DECISION_CAUSE_UNSPECIFIED" | "DECISION_CAUSE_RULE" | "DECISION_CAUSE_NO_RULE" | "DECISION_CAUSE_CONDITION_ERROR" | "DECISION_CAUSE_BUDGET" | "DECISION_CAUSE_CREDENTIAL" | "DECISION_CAUSE_OPERATION_STATE" | "DECISION_CAUSE_HALT" | "DECISION_CAUSE_APPROVAL" | "DECISION_CAUSE_OBLIGATION" | "DECISION_CAUSE_UNRECORDED" | "DECISION_CAUSE_LIMIT";
             /** @enum {string} */
             tier?: "BUDGET_TIER_UNSPECIFIED" | "BUDGET_TIER_GLOBAL" | "BUDGET_TIER_ORG" | "BUDGET_TIER_TEAM" | "BUDGET_TIER_AGENT";
             /** @enum {string} */
@@ -2058,7 +2078,7 @@ export interface components {
             correlationId?: string;
             error?: components["schemas"]["CheckError"];
             /** @enum {string} */
-            cause?: "DECISION_CAUSE_UNSPECIFIED" | "DECISION_CAUSE_RULE" | "DECISION_CAUSE_NO_RULE" | "DECISION_CAUSE_CONDITION_ERROR" | "DECISION_CAUSE_BUDGET" | "DECISION_CAUSE_CREDENTIAL" | "DECISION_CAUSE_OPERATION_STATE" | "DECISION_CAUSE_HALT" | "DECISION_CAUSE_APPROVAL" | "DECISION_CAUSE_OBLIGATION" | "DECISION_CAUSE_UNRECORDED";
+            cause?: "DECISION_CAUSE_UNSPECIFIED" | "DECISION_CAUSE_RULE" | "DECISION_CAUSE_NO_RULE" | "DECISION_CAUSE_CONDITION_ERROR" | "DECISION_CAUSE_BUDGET" | "DECISION_CAUSE_CREDENTIAL" | "DECISION_CAUSE_OPERATION_STATE" | "DECISION_CAUSE_HALT" | "DECISION_CAUSE_APPROVAL" | "DECISION_CAUSE_OBLIGATION" | "DECISION_CAUSE_UNRECORDED" | "DECISION_CAUSE_LIMIT";
             /** @enum {string} */
             tier?: "BUDGET_TIER_UNSPECIFIED" | "BUDGET_TIER_GLOBAL" | "BUDGET_TIER_ORG" | "BUDGET_TIER_TEAM" | "BUDGET_TIER_AGENT";
             /** @enum {string} */
@@ -2098,11 +2118,22 @@ export interface components {
             outcome?: "OUTCOME_UNSPECIFIED" | "OUTCOME_SUCCESS" | "OUTCOME_FAILURE";
             error?: string;
             opHome?: string;
+            model?: string;
+            provider?: string;
+            /** @description A whole number, as text. */
+            inputTokens?: string;
+            /** @description A whole number, as text. */
+            outputTokens?: string;
+            /** @description A whole number, as text. */
+            cacheReadTokens?: string;
+            /** @description A whole number, as text. */
+            cacheWriteTokens?: string;
         };
         CompleteOpResponse: {
             opId?: string;
             /** @enum {string} */
             opState?: "OP_STATE_UNSPECIFIED" | "OP_STATE_PENDING" | "OP_STATE_RUNNING" | "OP_STATE_PAUSED" | "OP_STATE_COMPLETING" | "OP_STATE_TERMINATED";
+            costUsd?: number;
         };
         RecordUsageRequest: {
             agent?: components["schemas"]["AgentId"];
@@ -2111,6 +2142,16 @@ export interface components {
             opId?: string;
             usageId?: string;
             opHome?: string;
+            model?: string;
+            provider?: string;
+            /** @description A whole number, as text. */
+            inputTokens?: string;
+            /** @description A whole number, as text. */
+            outputTokens?: string;
+            /** @description A whole number, as text. */
+            cacheReadTokens?: string;
+            /** @description A whole number, as text. */
+            cacheWriteTokens?: string;
         };
         RecordUsageResponse: {
             /** @enum {string} */
@@ -2119,6 +2160,7 @@ export interface components {
             tier?: "BUDGET_TIER_UNSPECIFIED" | "BUDGET_TIER_GLOBAL" | "BUDGET_TIER_ORG" | "BUDGET_TIER_TEAM" | "BUDGET_TIER_AGENT";
             /** @enum {string} */
             period?: "BUDGET_PERIOD_UNSPECIFIED" | "BUDGET_PERIOD_MONTHLY" | "BUDGET_PERIOD_DAILY";
+            costUsd?: number;
         };
         AckOpControlRequest: {
             agent?: components["schemas"]["AgentId"];
@@ -2162,7 +2204,7 @@ export interface components {
              * @description A stable code for programs.
              * @enum {string}
              */
-            code: "invalid_argument" | "unauthenticated" | "insufficient_scope" | "org_forbidden" | "not_owner" | "own_request" | "not_approver" | "impersonation" | "registration_closed" | "role_forbidden" | "setup_required" | "foreign_origin" | "foreign_host" | "not_found" | "method_not_allowed" | "invalid_transition" | "email_taken" | "ambiguous" | "conflict" | "halted" | "policy_invalid" | "use_publish" | "payload_too_large" | "unsupported_media_type" | "upgrade_required" | "weak_password" | "invalid_invite" | "invalid_reset_token" | "account_locked" | "rate_limited" | "internal" | "account_store_unavailable" | "store_unreachable" | "unreachable_gateway" | "audit_unavailable" | "shutting_down" | "overloaded";
+            code: "invalid_argument" | "unauthenticated" | "insufficient_scope" | "org_forbidden" | "not_owner" | "own_request" | "not_approver" | "impersonation" | "registration_closed" | "role_forbidden" | "setup_required" | "foreign_origin" | "foreign_host" | "not_found" | "method_not_allowed" | "invalid_transition" | "email_taken" | "ambiguous" | "conflict" | "halted" | "policy_invalid" | "use_publish" | "payload_too_large" | "unsupported_media_type" | "upgrade_required" | "unknown_model" | "weak_password" | "invalid_invite" | "invalid_reset_token" | "account_locked" | "rate_limited" | "internal" | "account_store_unavailable" | "store_unreachable" | "unreachable_gateway" | "audit_unavailable" | "shutting_down" | "overloaded";
             /** @description With `invalid_argument`: the part of the request that is wrong. */
             field?: string;
             /**
@@ -2653,8 +2695,59 @@ export interface components {
             }[];
         };
         PostOpsIdCompleteRequest: {
+            cost_usd?: number | null;
+            model?: string | null;
+            provider?: string | null;
+            input_tokens?: number | null;
+            output_tokens?: number | null;
+            cache_read_tokens?: number | null;
+            cache_write_tokens?: number | null;
             outcome?: ("OUTCOME_SUCCESS" | "OUTCOME_FAILURE") | null;
             error?: string | null;
+        };
+        PostOpsIdCompleteAnswer: {
+            /** @description `<trace_id>:<span_id>` */
+            op_id: string;
+            /** @description Which gateway of a cluster has it. Absent: there is one only. */
+            op_home?: string;
+            /** @enum {string} */
+            state: "pending" | "running" | "paused" | "completing" | "terminated";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC
+             */
+            registered_at: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC
+             */
+            updated_at: string;
+            agent: {
+                /** @description Empty for an agent without an org. */
+                org_id: string;
+                team_id: string;
+                agent_id: string;
+            };
+            /** @description Of the check that it began with; null if it was registered without one. */
+            action: string | null;
+            /** @description At most 256 characters of it, without secrets. */
+            resource: string | null;
+            policy: string | null;
+            rule_id: string | null;
+            /** @description Why it runs, waits or was denied. */
+            reason: string | null;
+            estimated_cost_usd: number;
+            /** @description As recorded for this operation so far. */
+            spent_usd: number;
+            approval_id: string | null;
+            /** @description What went wrong, as the agent reported it. */
+            error: string | null;
+            /** @description Null while it runs or waits. */
+            ended: ("completed" | "failed" | "denied" | "terminated" | "halted" | "expired") | null;
+            /** @description When the agent acknowledged the last signal. */
+            acknowledged_at: string | null;
+            /** @description What the tokens cost; absent without tokens. */
+            cost_usd?: number;
         };
         PostAgentsRequest: {
             agent: {
@@ -2743,13 +2836,21 @@ export interface components {
                 /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             };
-            cost_usd: number;
+            cost_usd?: number | null;
+            model?: string | null;
+            provider?: string | null;
+            input_tokens?: number | null;
+            output_tokens?: number | null;
+            cache_read_tokens?: number | null;
+            cache_write_tokens?: number | null;
             op_id?: string | null;
             usage_id?: string | null;
         };
         PostUsageAnswer: {
             /** @constant */
             status: "ok";
+            /** @description What the tokens cost; absent without tokens. */
+            cost_usd?: number;
         } | {
             /** @constant */
             status: "limit_exceeded";
@@ -2757,6 +2858,8 @@ export interface components {
             tier: "global" | "org" | "team" | "agent";
             /** @enum {string} */
             period: "monthly" | "daily";
+            /** @description What the tokens cost; absent without tokens. */
+            cost_usd?: number;
         };
         GetBudgetsAnswer: {
             budgets: {
@@ -2797,6 +2900,43 @@ export interface components {
             }[];
             /** @description The `cursor` of the next page; null on the last one. */
             next_cursor: string | null;
+        };
+        GetPricesAnswer: {
+            model: string;
+            provider: string | null;
+            input_mtok: (number | {
+                base: number;
+                tiers: {
+                    start: number;
+                    price: number;
+                }[];
+            }) | null;
+            output_mtok: (number | {
+                base: number;
+                tiers: {
+                    start: number;
+                    price: number;
+                }[];
+            }) | null;
+            cache_read_mtok: (number | {
+                base: number;
+                tiers: {
+                    start: number;
+                    price: number;
+                }[];
+            }) | null;
+            cache_write_mtok: (number | {
+                base: number;
+                tiers: {
+                    start: number;
+                    price: number;
+                }[];
+            }) | null;
+            /**
+             * @description The file at SVC_PRICES_PATH, the table in the package, or the highest of both.
+             * @enum {string}
+             */
+            source: "file" | "table" | "highest";
         };
         PostHaltsRequest: {
             /**
@@ -3416,7 +3556,7 @@ export interface components {
                 policy: string | null;
                 rule_id: string | null;
                 /** @description Why it was denied. */
-                cause?: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded") | null;
+                cause?: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit") | null;
                 actor: string;
                 payload: {
                     [key: string]: unknown;
@@ -3545,7 +3685,7 @@ export interface components {
             denies: {
                 by_cause: {
                     /** @enum {string} */
-                    cause: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded";
+                    cause: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit";
                     count: number;
                 }[];
                 by_rule: {
@@ -3873,7 +4013,7 @@ export interface components {
                 /** @description One sentence for people. */
                 reason: string;
                 /** @description Why it is not allowed, in one word for programs; null if it is allowed. */
-                cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded") | null;
+                cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit") | null;
                 policy: string | null;
                 rule_id: string | null;
                 /** @description The entry in the audit log. */
@@ -3949,7 +4089,7 @@ export interface components {
                     /** @description One sentence for people. */
                     reason: string;
                     /** @description Why it is not allowed, in one word for programs; null if it is allowed. */
-                    cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded") | null;
+                    cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit") | null;
                     policy: string | null;
                     rule_id: string | null;
                     /** @description The entry in the audit log. */
@@ -3988,7 +4128,7 @@ export interface components {
                 /** @description One sentence for people. */
                 reason: string;
                 /** @description Why it is not allowed, in one word for programs; null if it is allowed. */
-                cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded") | null;
+                cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit") | null;
                 policy: string | null;
                 rule_id: string | null;
                 /** @description The entry in the audit log. */
@@ -4053,7 +4193,7 @@ export interface components {
                 /** @description One sentence for people. */
                 reason: string;
                 /** @description Why it is not allowed, in one word for programs; null if it is allowed. */
-                cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded") | null;
+                cause: ("rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit") | null;
                 policy: string | null;
                 rule_id: string | null;
                 /** @description The entry in the audit log. */
@@ -6102,6 +6242,13 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "cost_usd": 1,
+                 *       "model": "a model",
+                 *       "provider": "a provider",
+                 *       "input_tokens": 1,
+                 *       "output_tokens": 1,
+                 *       "cache_read_tokens": 1,
+                 *       "cache_write_tokens": 1,
                  *       "outcome": "OUTCOME_SUCCESS",
                  *       "error": "a error"
                  *     }
@@ -6138,10 +6285,11 @@ export interface operations {
                      *       "approval_id": null,
                      *       "error": null,
                      *       "ended": "completed",
-                     *       "acknowledged_at": "2026-01-31T12:00:00Z"
+                     *       "acknowledged_at": "2026-01-31T12:00:00Z",
+                     *       "cost_usd": 1
                      *     }
                      */
-                    "application/json": components["schemas"]["PostOpsAnswer"];
+                    "application/json": components["schemas"]["PostOpsIdCompleteAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -6417,6 +6565,12 @@ export interface operations {
                  *         "agent_id": "crawler"
                  *       },
                  *       "cost_usd": 1,
+                 *       "model": "a model",
+                 *       "provider": "a provider",
+                 *       "input_tokens": 1,
+                 *       "output_tokens": 1,
+                 *       "cache_read_tokens": 1,
+                 *       "cache_write_tokens": 1,
                  *       "op_id": "4bf92f3577b34da6:00f067aa0ba902b7",
                  *       "usage_id": "a usage id"
                  *     }
@@ -6433,7 +6587,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "status": "ok"
+                     *       "status": "ok",
+                     *       "cost_usd": 1
                      *     }
                      */
                     "application/json": components["schemas"]["PostUsageAnswer"];
@@ -6495,6 +6650,46 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["GetBudgetsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_prices: {
+        parameters: {
+            query?: {
+                model?: string;
+                provider?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "model": "a model",
+                     *       "provider": null,
+                     *       "input_mtok": 1,
+                     *       "output_mtok": 1,
+                     *       "cache_read_mtok": 1,
+                     *       "cache_write_mtok": 1,
+                     *       "source": "file"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetPricesAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7989,7 +8184,7 @@ export interface operations {
                 resource?: string;
                 policy?: string;
                 rule_id?: string;
-                cause?: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded";
+                cause?: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit";
                 shadow?: "differs";
                 since?: string;
                 until?: string;
@@ -8064,7 +8259,7 @@ export interface operations {
                 resource?: string;
                 policy?: string;
                 rule_id?: string;
-                cause?: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded";
+                cause?: "rule" | "no_rule" | "condition_error" | "budget" | "credential" | "operation_state" | "halt" | "approval" | "obligation" | "unrecorded" | "limit";
                 shadow?: "differs";
                 since?: string;
                 until?: string;
@@ -9728,7 +9923,13 @@ export interface operations {
                  *       "costUsd": 1,
                  *       "outcome": "OUTCOME_UNSPECIFIED",
                  *       "error": "a error",
-                 *       "opHome": "a opHome"
+                 *       "opHome": "a opHome",
+                 *       "model": "a model",
+                 *       "provider": "a provider",
+                 *       "inputTokens": "1",
+                 *       "outputTokens": "1",
+                 *       "cacheReadTokens": "1",
+                 *       "cacheWriteTokens": "1"
                  *     }
                  */
                 "application/json": components["schemas"]["CompleteOpRequest"];
@@ -9744,7 +9945,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "opId": "4bf92f3577b34da6:00f067aa0ba902b7",
-                     *       "opState": "OP_STATE_UNSPECIFIED"
+                     *       "opState": "OP_STATE_UNSPECIFIED",
+                     *       "costUsd": 1
                      *     }
                      */
                     "application/json": components["schemas"]["CompleteOpResponse"];
@@ -9781,7 +9983,13 @@ export interface operations {
                  *       "costUsd": 1,
                  *       "opId": "4bf92f3577b34da6:00f067aa0ba902b7",
                  *       "usageId": "a usageId",
-                 *       "opHome": "a opHome"
+                 *       "opHome": "a opHome",
+                 *       "model": "a model",
+                 *       "provider": "a provider",
+                 *       "inputTokens": "1",
+                 *       "outputTokens": "1",
+                 *       "cacheReadTokens": "1",
+                 *       "cacheWriteTokens": "1"
                  *     }
                  */
                 "application/json": components["schemas"]["RecordUsageRequest"];
@@ -9798,7 +10006,8 @@ export interface operations {
                      * @example {
                      *       "status": "BUDGET_STATUS_UNSPECIFIED",
                      *       "tier": "BUDGET_TIER_UNSPECIFIED",
-                     *       "period": "BUDGET_PERIOD_UNSPECIFIED"
+                     *       "period": "BUDGET_PERIOD_UNSPECIFIED",
+                     *       "costUsd": 1
                      *     }
                      */
                     "application/json": components["schemas"]["RecordUsageResponse"];

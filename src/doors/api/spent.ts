@@ -1,0 +1,42 @@
+/** What was spent, in bodies: a cost, or a model with its tokens. */
+import { z } from 'zod';
+import { MAX_TOKENS } from '../../core/prices/price.ts';
+import { MAX_LABEL_BYTES } from '../shared/limits.ts';
+import { pricedUsd, type Spent, type UsageFields } from '../shared/usage.ts';
+import { moneyUsd, optional } from './body.ts';
+
+const label = (description: string) =>
+  optional(z.string().meta({ description: `${description}; at most ${MAX_LABEL_BYTES} bytes.`, minLength: 1 }));
+const count = (description: string) => optional(z.number().meta({ description, minimum: 0, maximum: MAX_TOKENS }));
+
+export const spentFields = {
+  cost_usd: optional(moneyUsd),
+  model: label('In place of `cost_usd`: the model, whose tokens the gateway prices'),
+  provider: label('Who serves the model, such as `anthropic`'),
+  input_tokens: count('With those that were read from a cache or written to it.'),
+  output_tokens: count('What the model wrote.'),
+  cache_read_tokens: count('Of the input, those that were read from a cache.'),
+  cache_write_tokens: count('Of the input, those that were written to a cache.'),
+};
+
+export const spentOf = (
+  body: Readonly<Partial<Record<keyof typeof spentFields, number | string | undefined>>>,
+): UsageFields => {
+  const { cost_usd, model, provider, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } =
+    body as Readonly<Record<string, never>>;
+  return {
+    costUsd: cost_usd,
+    model,
+    provider,
+    inputTokens: input_tokens,
+    outputTokens: output_tokens,
+    cacheReadTokens: cache_read_tokens,
+    cacheWriteTokens: cache_write_tokens,
+  };
+};
+
+/** In an answer: what the tokens cost. */
+export function costView(spent: Spent | undefined): { readonly cost_usd?: number } {
+  const usd = pricedUsd(spent);
+  return usd === undefined ? {} : { cost_usd: usd };
+}
