@@ -22,6 +22,9 @@ const LOOKUP_EVERY_MS = 1;
 /** One statement takes 1.4 ms for this many. */
 const LOOKUPS_AT_ONCE = 200;
 
+/** No reading takes longer. */
+const READ_WITHIN_MS = 30_000;
+
 type Lookup = { readonly credential: SecretDigest; readonly done: () => void };
 
 /**
@@ -34,6 +37,9 @@ export class AgentFeed implements AgentStore {
   readonly #loaded: readonly AgentRegistration[];
   /** Agents that this gateway writes at the moment: here they are newer than in the database. */
   readonly #writing = new Map<AgentKey, number>();
+  /** When each of its own writes has ended, by a count: what was read before does not know of it. The oldest first. */
+  readonly #written = new Map<AgentKey, { readonly nth: number; readonly atMs: number }>();
+  #writes = 0;
   #lookups: Lookup[] = [];
   #isLooking = false;
   readonly #allowance = new PerSecond(LOOKUPS_PER_SECOND);
@@ -72,9 +78,21 @@ export class AgentFeed implements AgentStore {
       if (!written.ok) throw new Refused(written.fault);
       return written.value;
     } finally {
+      this.#noteWritten(key);
       const left = (this.#writing.get(key) ?? 1) - 1;
       if (left === 0) this.#writing.delete(key);
       else this.#writing.set(key, left);
+    }
+  }
+
+  #noteWritten(key: AgentKey): void {
+    const nowMs = this.#options.steadyMs();
+    this.#writes += 1;
+    this.#written.delete(key);
+    this.#written.set(key, { nth: this.#writes, atMs: nowMs });
+    for (const [old, { atMs }] of this.#written) {
+      if (atMs > nowMs - READ_WITHIN_MS) return;
+      this.#written.delete(old);
     }
   }
 
@@ -89,34 +107,41 @@ export class AgentFeed implements AgentStore {
   /** Takes over what others have changed. Resolves when a reading that began after the call has ended. */
   readonly refresh = oneAfterAnother(() => this.#refresh());
 
+  #isNewerHere(key: AgentKey, readAt: number): boolean {
+    return this.#writing.has(key) || (this.#written.get(key)?.nth ?? 0) > readAt;
+  }
+
   async #refresh(): Promise<Result<void, Fault>> {
+    const readAt = this.#writes;
     const read = await this.#options.store.changes();
     if (!read.ok || this.#registry === undefined) return read.ok ? ok(undefined) : read;
     const { changes, isWhole, seen } = read.value;
     const registry = this.#registry;
     const known = isWhole ? new Set(changes.map(({ key }) => key)) : undefined;
     if (known !== undefined)
-      for (const { key } of [...registry.registeredAfter(0)]) if (!known.has(key)) this.#drop(registry, key);
-    const isComplete = !changes.some(({ key }) => this.#writing.has(key));
+      for (const { key } of [...registry.registeredAfter(0)]) if (!known.has(key)) this.#drop(registry, key, readAt);
+    const isComplete = !changes.some(({ key }) => this.#isNewerHere(key, readAt));
     // Removals first: a credential may have passed from one agent to another.
-    for (const { key, registration } of changes) if (registration === undefined) this.#drop(registry, key);
+    for (const { key, registration } of changes) if (registration === undefined) this.#drop(registry, key, readAt);
 
     for (const { key, registration } of changes) {
-      if (registration !== undefined && !this.#writing.has(key)) this.#adopt(registry, key, registration);
+      if (registration !== undefined && !this.#isNewerHere(key, readAt))
+        this.#adopt(registry, key, registration, readAt);
     }
     if (isComplete) seen();
     return ok(undefined);
   }
 
-  #drop(registry: AgentRegistry, key: AgentKey): void {
-    if (!this.#writing.has(key) && registry.deregister(key)) this.#options.onRevoked(key);
+  #drop(registry: AgentRegistry, key: AgentKey, readAt: number): void {
+    if (!this.#isNewerHere(key, readAt) && registry.deregister(key)) this.#options.onRevoked(key);
   }
 
-  #adopt(registry: AgentRegistry, key: AgentKey, registration: AgentRegistration): void {
+  #adopt(registry: AgentRegistry, key: AgentKey, registration: AgentRegistration, readAt: number): void {
     const before = registry.registrationOf(key);
-    if (before?.credential === registration.credential && before.parent === registration.parent) return;
     const holder = registry.ownerOf(registration.credential);
-    if (holder !== undefined && holder.key !== key) this.#drop(registry, holder.key); // it has another by now
+    if (before?.credential === registration.credential && before.parent === registration.parent && holder?.key === key)
+      return;
+    if (holder !== undefined && holder.key !== key) this.#drop(registry, holder.key, readAt); // it has another by now
     registry.register(registration);
     if (before !== undefined && before.credential !== registration.credential) this.#options.onRevoked(key);
   }
@@ -141,10 +166,11 @@ export class AgentFeed implements AgentStore {
   async #look(): Promise<void> {
     while (this.#lookups.length > 0) {
       const lookups = this.#lookups.splice(0, LOOKUPS_AT_ONCE);
+      const readAt = this.#writes;
       try {
         const found = await this.#options.store.find([...new Set(lookups.map(({ credential }) => credential))]);
         // Not found, or not found out: denied either way, as an unknown token is.
-        if (found.ok) for (const registration of found.value) this.#adoptFound(registration);
+        if (found.ok) for (const registration of found.value) this.#adoptFound(registration, readAt);
       } finally {
         for (const { done } of lookups) done();
       }
@@ -152,8 +178,9 @@ export class AgentFeed implements AgentStore {
     this.#isLooking = false;
   }
 
-  #adoptFound(registration: AgentRegistration): void {
+  #adoptFound(registration: AgentRegistration, readAt: number): void {
     const key = agentKeyOf(registration.identity);
-    if (this.#registry !== undefined && !this.#writing.has(key)) this.#adopt(this.#registry, key, registration);
+    if (this.#registry !== undefined && !this.#isNewerHere(key, readAt))
+      this.#adopt(this.#registry, key, registration, readAt);
   }
 }

@@ -147,7 +147,7 @@ export class AgentRegistry {
       this.groups.addRegistered(entry);
       entry.registeredAtMs = registeredAtMs;
     } else {
-      this.#byCredential.delete(entry.credential);
+      this.#release(entry, entry.credential);
     }
     entry.credential = credential;
     this.#byCredential.set(credential, entry);
@@ -159,7 +159,7 @@ export class AgentRegistry {
   deregister(key: AgentKey): boolean {
     const entry = this.#byKey.get(key);
     if (entry?.credential === undefined) return false;
-    this.#byCredential.delete(entry.credential);
+    this.#release(entry, entry.credential);
     entry.credential = undefined;
     this.#setParent(entry, undefined);
     this.#names.remove(entry);
@@ -169,6 +169,11 @@ export class AgentRegistry {
     this.#registered.remove(entry.registration);
     this.dropIfUnused(entry);
     return true;
+  }
+
+  /** Another agent may hold it by now: where two have registered with it at once, until one is rolled back. */
+  #release(entry: AgentEntry, credential: SecretDigest): void {
+    if (this.#byCredential.get(credential) === entry) this.#byCredential.delete(credential);
   }
 
   /**

@@ -43,7 +43,7 @@ const OWN_DESCENDANT: Fault = { kind: 'conflict', detail: 'an agent cannot desce
 /** `steadyMs`: a clock that nobody sets. */
 export function createPostgresAgents(postgres: Postgres, run: RunId, steadyMs: () => number): SharedAgents {
   /** Every transaction below it is known here; undefined: none is. */
-  let seenXid: string | undefined;
+  let seenThere: Seen | undefined;
   let seenAtMs = steadyMs();
   const asRun = async <T>(work: (on: Queryable) => Promise<T>): Promise<Result<T, Fault>> => {
     const done = await attemptAsRun(postgres, work);
@@ -63,16 +63,16 @@ export function createPostgresAgents(postgres: Postgres, run: RunId, steadyMs: (
     }
     return loaded;
   };
-  const seen = (xid: string): void => {
-    seenXid = xid;
+  const seen = (there: Seen): void => {
+    seenThere = there;
     seenAtMs = steadyMs();
   };
   return {
     load: () =>
       postgres.attempt(async (on) => {
-        const xid = await oldestRunning(on);
+        const there = await oldestRunning(on);
         const loaded = await loadAll(on);
-        seen(xid);
+        seen(there);
         return loaded;
       }),
     adopt: (registrations) =>
@@ -110,41 +110,51 @@ export function createPostgresAgents(postgres: Postgres, run: RunId, steadyMs: (
       }),
     changes: () =>
       postgres.attempt(async (on) => {
-        if (seenXid !== undefined && steadyMs() - seenAtMs < FOLLOWS_FOR_MS) {
-          const { xid, changes } = await changesSince(on, seenXid);
+        if (seenThere !== undefined && steadyMs() - seenAtMs < FOLLOWS_FOR_MS) {
+          const found = await changesSince(on, seenThere.xid);
+          const { changes, ...now } = found.server === seenThere.server ? found : await changesSince(on, EVERY_XID);
           // It runs backwards only where a backup was put back.
-          if (BigInt(xid) >= BigInt(seenXid)) return { changes, isWhole: false, seen: () => seen(xid) };
+          if (BigInt(now.xid) >= BigInt(seenThere.xid)) return { changes, isWhole: false, seen: () => seen(now) };
         }
-        const xid = await oldestRunning(on);
+        const there = await oldestRunning(on);
         const changes = (await loadAll(on)).map((registration) => ({
           key: agentKeyOf(registration.identity),
           registration,
         }));
-        return { changes, isWhole: true, seen: () => seen(xid) };
+        return { changes, isWhole: true, seen: () => seen(there) };
       }),
   };
 }
 
-/** Of the transactions that write: all below it have ended, and what they wrote is visible. */
-export async function oldestRunning(on: Queryable): Promise<string> {
-  const { rows } = await on.query<{ xid: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid');
-  return rows[0]!.xid;
+/**
+ * Of the transactions that write: all below `xid` have ended, and what they wrote is visible. A server that took over
+ * may give the same ids to others, and so may one that has crashed: what was seen at another start of it is read again.
+ */
+export type Seen = { readonly xid: string; readonly server: string };
+
+/** Before all of them. */
+export const EVERY_XID = '0';
+
+export async function oldestRunning(on: Queryable): Promise<Seen> {
+  const { rows } = await on.query<Seen>(
+    'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid, pg_postmaster_start_time()::text AS server',
+  );
+  return rows[0]!;
 }
 
-async function changesSince(
-  on: Queryable,
-  xid: string,
-): Promise<{ readonly xid: string; readonly changes: readonly AgentChange[] }> {
+async function changesSince(on: Queryable, xid: string): Promise<Seen & { readonly changes: readonly AgentChange[] }> {
   // In one statement, so that both are of one snapshot.
-  const { rows } = await on.query<{ readonly seen: string } & (AgentRow | Record<keyof AgentRow, null>)>(
-    `SELECT seen::text, ${COLUMNS} FROM pg_snapshot_xmin(pg_current_snapshot()) AS seen
+  const { rows } = await on.query<
+    { readonly seen: string; readonly server: string } & (AgentRow | Record<keyof AgentRow, null>)
+  >(
+    `SELECT seen::text, pg_postmaster_start_time()::text AS server, ${COLUMNS} FROM pg_snapshot_xmin(pg_current_snapshot()) AS seen
        LEFT JOIN agents ON xid >= $1::text::xid8`,
     [xid],
   );
   const changes = rows.flatMap((row): AgentChange[] =>
     row.key === null ? [] : [{ key: row.key, registration: row.credential === null ? undefined : registrationOf(row) }],
   );
-  return { xid: rows[0]!.seen, changes };
+  return { xid: rows[0]!.seen, server: rows[0]!.server, changes };
 }
 
 async function insertAll(on: Queryable, registrations: readonly AgentRegistration[]): Promise<void> {

@@ -3,7 +3,7 @@ import type { Fault } from '../../../core/fault.ts';
 import type { RunId, SharedStates, StateKind, StateRow, StateWrite } from '../../../ports/cluster.ts';
 import type { Postgres } from '../postgres.ts';
 import type { Queryable } from '../queryable.ts';
-import { oldestRunning } from './agents.ts';
+import { EVERY_XID, oldestRunning, type Seen } from './agents.ts';
 import { transactAsRun, writeAsRun } from './as-run.ts';
 
 const LOADED_AT_ONCE = 5_000;
@@ -26,14 +26,14 @@ const rowOf = ({ id, key, body, version }: Row): StateRow => ({
 /** `steadyMs`: a clock that nobody sets. */
 export function createPostgresStates(postgres: Postgres, run: RunId, steadyMs: () => number): SharedStates {
   /** Every transaction below it is known here. */
-  const seen = new Map<StateKind, { readonly xid: string; readonly atMs: number }>();
-  const see = (kind: StateKind, xid: string): void => void seen.set(kind, { xid, atMs: steadyMs() });
+  const seen = new Map<StateKind, Seen & { readonly atMs: number }>();
+  const see = (kind: StateKind, at: Seen): void => void seen.set(kind, { ...at, atMs: steadyMs() });
   return {
     load: (kind) =>
       postgres.attempt(async (on) => {
-        const xid = await oldestRunning(on);
+        const now = await oldestRunning(on);
         const rows = await loadAll(on, kind);
-        see(kind, xid);
+        see(kind, now);
         return rows;
       }),
     adopt: (kind, rows) =>
@@ -59,12 +59,13 @@ export function createPostgresStates(postgres: Postgres, run: RunId, steadyMs: (
       postgres.attempt(async (on) => {
         const last = seen.get(kind);
         if (last !== undefined && steadyMs() - last.atMs < FOLLOWS_FOR_MS) {
-          const { xid, rows } = await changesSince(on, kind, last.xid);
+          const found = await changesSince(on, kind, last.xid);
+          const { rows, ...now } = found.server === last.server ? found : await changesSince(on, kind, EVERY_XID);
           // It runs backwards only where a backup was put back.
-          if (BigInt(xid) >= BigInt(last.xid)) return { rows, isWhole: false, seen: () => see(kind, xid) };
+          if (BigInt(now.xid) >= BigInt(last.xid)) return { rows, isWhole: false, seen: () => see(kind, now) };
         }
-        const xid = await oldestRunning(on);
-        return { rows: await loadAll(on, kind), isWhole: true, seen: () => see(kind, xid) };
+        const now = await oldestRunning(on);
+        return { rows: await loadAll(on, kind), isWhole: true, seen: () => see(kind, now) };
       }),
     turn: (kind, key, decide) => takeTurn(postgres, run, kind, key, decide),
     put: (kind, writes) => writeAsRun(postgres, (on) => write(on, run, kind, writes)),
@@ -126,12 +127,13 @@ async function changesSince(
   on: Queryable,
   kind: StateKind,
   xid: string,
-): Promise<{ readonly xid: string; readonly rows: readonly StateRow[] }> {
+): Promise<Seen & { readonly rows: readonly StateRow[] }> {
   // In one statement, so that both are of one snapshot.
-  const { rows } = await on.query<{ readonly seen: string } & (Row | Record<keyof Row, null>)>(
-    `SELECT seen::text, ${COLUMNS} FROM pg_snapshot_xmin(pg_current_snapshot()) AS seen
+  const { rows } = await on.query<{ readonly seen: string; readonly server: string } & (Row | Record<keyof Row, null>)>(
+    `SELECT seen::text, pg_postmaster_start_time()::text AS server, ${COLUMNS} FROM pg_snapshot_xmin(pg_current_snapshot()) AS seen
        LEFT JOIN cluster_state ON kind = $1 AND xid >= $2::text::xid8`,
     [kind, xid],
   );
-  return { xid: rows[0]!.seen, rows: rows.flatMap((row) => (row.id === null ? [] : [rowOf(row)])) };
+  const { seen, server } = rows[0]!;
+  return { xid: seen, server, rows: rows.flatMap((row) => (row.id === null ? [] : [rowOf(row)])) };
 }
