@@ -17,8 +17,10 @@ const BUNDLED = ['commander', 'get-east-asian-width', 'ipaddr.js', 're2js', 'yam
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
 const tsc = compiler();
-// The virtual environments of the tests stay: to install them takes longer than all the rest.
-const old = existsSync(join(ROOT, 'dist')) ? readdirSync(join(ROOT, 'dist')).filter((name) => name !== 'python') : [];
+// The virtual environments and packages of the tests stay: to install them takes longer than all the rest.
+const old = existsSync(join(ROOT, 'dist'))
+  ? readdirSync(join(ROOT, 'dist')).filter((name) => !['python', 'frameworks'].includes(name))
+  : [];
 for (const path of [...old.map((name) => join(ROOT, 'dist', name)), SDK_DIST])
   rmSync(path, { recursive: true, force: true });
 // The SDK first: `svc mcp` imports it as every agent does, by its name, and so needs its types.

@@ -1,11 +1,13 @@
-// Tries each adapter of the Python package in its framework, with a scripted model, against the built gateway:
+// Tries each adapter of the Python package and of the TypeScript SDK in its framework, with a scripted model:
 //   npm run test:frameworks [-- --light] [-- --write] [-- <name> ...]
-// Each framework has a virtual environment of its own under dist/python. `--light` leaves out those that take minutes to
+// Each framework of Python has a virtual environment of its own under dist/python, and is tried against the built gateway.
+// Those of TypeScript are named `typescript/<name>` (scripts/try-typescript.mjs). `--light` leaves out those that take minutes to
 // install; `--write` puts the versions that were tried into docs/sdk-python.md.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { triedTypeScript } from './try-typescript.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SDK = join(ROOT, 'sdk', 'python');
@@ -18,7 +20,13 @@ const TOOLS = readFileSync(join(SDK, 'requirements-test.txt'), 'utf8')
 /** Installing and testing mostly wait for the network and for processes. */
 const AT_ONCE = 2;
 
-const frameworks = JSON.parse(readFileSync(join(SDK, 'frameworks.json'), 'utf8'));
+const TYPESCRIPT = 'typescript/';
+const DOCUMENT_OF_TYPESCRIPT = join(ROOT, 'docs', 'sdk-typescript.md');
+const ofTypeScript = JSON.parse(readFileSync(join(ROOT, 'sdk', 'typescript', 'frameworks.json'), 'utf8'));
+const frameworks = {
+  ...JSON.parse(readFileSync(join(SDK, 'frameworks.json'), 'utf8')),
+  ...Object.fromEntries(Object.entries(ofTypeScript).map(([name, entry]) => [`${TYPESCRIPT}${name}`, entry])),
+};
 const given = process.argv.slice(2);
 const named = given.filter((each) => !each.startsWith('--'));
 const unknown = named.filter((name) => frameworks[name] === undefined);
@@ -43,7 +51,9 @@ if (failed.length > 0) {
 async function work() {
   for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
     const began = Date.now();
-    const result = await tried(name, frameworks[name]);
+    const result = name.startsWith(TYPESCRIPT)
+      ? await triedTypeScript(name.slice(TYPESCRIPT.length), frameworks[name])
+      : await tried(name, frameworks[name]);
     results.set(name, result);
     console.log(
       `${result.ok ? 'ok' : 'FAILED'}  ${name}: ${result.summary}, ${Math.round((Date.now() - began) / 1000)} s`,
@@ -106,15 +116,26 @@ function run(command, args) {
   });
 }
 
+/** Of a language of which all frameworks were tried. */
 function writeTable() {
-  const rows = chosen.map((name) => {
+  const rowsOf = (isMine, rowOf) => chosen.filter((name) => name.startsWith(TYPESCRIPT) === isMine).map(rowOf);
+  const python = rowsOf(false, (name) => {
     const { shows } = frameworks[name];
     const { versions, count } = results.get(name);
     return `| \`svc_gateway.${name}\` | ${shows.map((each, at) => `${each} ${versions[at]}`).join(', ')} | ${count} |`;
   });
+  const typescript = rowsOf(true, (name) => {
+    const { tried: versions, count } = results.get(name);
+    return `| \`svc-gateway-sdk/${name.slice(TYPESCRIPT.length)}\` | ${versions.join(', ')} | ${count} |`;
+  });
+  if (python.length > 0) writeRows(DOCUMENT, python);
+  if (typescript.length > 0) writeRows(DOCUMENT_OF_TYPESCRIPT, typescript);
+}
+
+function writeRows(document, rows) {
   const table = ['| adapter | tried with | tests |', '| --- | --- | --- |', ...rows].join('\n');
   writeFileSync(
-    DOCUMENT,
-    readFileSync(DOCUMENT, 'utf8').replace(TABLE, (_all, begin, end) => `${begin}${table}\n${end}`),
+    document,
+    readFileSync(document, 'utf8').replace(TABLE, (_all, begin, end) => `${begin}${table}\n${end}`),
   );
 }

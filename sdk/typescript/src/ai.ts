@@ -1,0 +1,97 @@
+/**
+ * Vercel AI SDK: `generateText({ tools: guardTools(agent, { pay, refund }), … })`.
+ *
+ * A denied tool is a tool error that the model reads, and the run goes on. An approval is a `tool-approval-request`:
+ * answered with `tool-approval-response`, the call is checked again, and waits for people where they have not decided.
+ * Tools without `execute`, of the client or the provider, never pass here.
+ */
+import type { AgentClient } from './client.ts';
+import { type Approvals, callTool, Questions } from './tool-gate.ts';
+
+type CallOptions = { readonly toolCallId: string };
+type AnyTool = {
+  readonly execute?: ((input: never, options: never) => unknown) | undefined;
+  readonly needsApproval?: unknown;
+};
+type OwnApproval = boolean | ((input: unknown, options: unknown) => boolean | PromiseLike<boolean>) | undefined;
+
+export type GuardToolsOptions = {
+  /** Of the conversation: half of the ids of its calls. Default: the id of each call. */
+  readonly session?: string | undefined;
+  readonly approvals?: Approvals | undefined;
+};
+
+/** The tools behind a check of `tool.call` on their names; the input is the attributes. */
+export function guardTools<Tools extends Readonly<Record<string, object>>>(
+  agent: AgentClient,
+  tools: Tools,
+  options: GuardToolsOptions = {},
+): Tools {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => [name, guardedTool(agent, name, tool as AnyTool, options)]),
+  ) as Tools;
+}
+
+function guardedTool(
+  agent: AgentClient,
+  name: string,
+  tool: AnyTool,
+  { session, approvals = 'native' }: GuardToolsOptions,
+): AnyTool {
+  const { execute, needsApproval } = tool;
+  if (execute === undefined) return tool;
+  const questions = new Questions(agent);
+  const callOf = (args: unknown, { toolCallId }: CallOptions) => ({
+    name,
+    args,
+    session: session ?? toolCallId,
+    callId: toolCallId,
+  });
+  return {
+    ...tool,
+    needsApproval: async (input: unknown, call: CallOptions): Promise<boolean> => {
+      const own = needsApproval as OwnApproval;
+      if (typeof own === 'function' ? await own(input, call) : own === true) return true;
+      return approvals === 'native' && (await questions.ask(callOf(input, call)))?.kind === 'pending';
+    },
+    execute: async (input: unknown, call: CallOptions): Promise<unknown> => {
+      const refusal = questions.refusalOf(call.toolCallId);
+      if (refusal !== undefined) throw new ToolRefusedError(refusal);
+      const run = (args: never) => Reflect.apply(execute, tool, [args, call]) as unknown;
+      const called = await callTool(agent, callOf(input, call), run, 'wait');
+      if (called.kind === 'done') return called.value;
+      throw new ToolRefusedError(called.text);
+    },
+  };
+}
+
+/** The tool has not run, or its result must not be used. Its message is for the model. */
+export class ToolRefusedError extends Error {
+  override readonly name = 'ToolRefusedError';
+}
+
+type StepEnd = {
+  readonly usage: {
+    readonly inputTokens?: number | undefined;
+    readonly outputTokens?: number | undefined;
+    readonly inputTokenDetails?: {
+      readonly cacheReadTokens?: number | undefined;
+      readonly cacheWriteTokens?: number | undefined;
+    };
+  };
+  readonly response: { readonly id: string; readonly modelId: string };
+};
+
+/** Records the tokens of each step: `generateText({ onStepEnd: countTokens(agent), … })`. */
+export const countTokens =
+  (agent: AgentClient) =>
+  async ({ usage, response }: StepEnd): Promise<void> => {
+    await agent.recordUsage({
+      model: response.modelId,
+      inputTokens: usage.inputTokens ?? 0,
+      outputTokens: usage.outputTokens ?? 0,
+      cacheReadTokens: usage.inputTokenDetails?.cacheReadTokens,
+      cacheWriteTokens: usage.inputTokenDetails?.cacheWriteTokens,
+      usageId: response.id,
+    });
+  };
