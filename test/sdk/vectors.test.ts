@@ -1,9 +1,9 @@
-/** The vectors that both SDKs run: sdk/vectors. */
+/** The vectors that both SDKs run: sdk/vectors. Here over gRPC and over HTTP. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   ActionDeniedError,
   type AgentClient,
@@ -15,231 +15,252 @@ import {
 } from '../../sdk/typescript/src/index.ts';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { policyFile } from '../support/policies.ts';
 
-type Step = Readonly<Record<string, any>>;
-type Vectors = {
-  readonly policy: string;
-  readonly cases: readonly { readonly name: string; readonly options?: Step; readonly steps: readonly Step[] }[];
+type Fields = Readonly<Record<string, unknown>>;
+type Step = Fields & {
+  readonly expect?: Fields;
+  readonly body?: readonly Step[];
+  readonly meanwhile?: readonly Step[];
+  readonly raises?: string;
+  readonly logged?: string;
 };
+type Case = { readonly name: string; readonly options?: Fields; readonly steps: readonly Step[] };
 
 const FOLDER = join(PACKAGE_ROOT, 'sdk', 'vectors');
-const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+const FILES = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => ({
+    name: name.replace('.json', ''),
+    ...(JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as { policy: string; cases: readonly Case[] }),
+  }));
 
-/** Beside what a step does. */
-const ASIDE = new Set(['expect', 'body', 'raises', 'logged', 'meanwhile']);
+/** `estimated_cost_usd` is `estimatedCostUsd`. What attributes hold stays as it is. */
+const camel = (fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name.replace(/_(\w)/g, (_all, c: string) => c.toUpperCase()),
+      value,
+    ]),
+  );
 
-const camel = (name: string): string => name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
-/** The names of one level: what is in attributes and properties stays. */
-const inCamel = (fields: Step): any =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [camel(name), value]));
+/** A gateway that stops and starts again where it was, with what it knew. */
+class Gateway {
+  #current: TestGateway | undefined;
+  #starting: Promise<TestGateway> | undefined;
+  readonly #home: { readonly dataDir: string; readonly env: Readonly<Record<string, string>> };
 
-/** `check_timeout` in seconds is `deadlines.checkMs`. */
-function optionsOf(options: Step): Partial<AgentClientOptions> {
-  const deadlines: Record<string, number> = {};
-  const others: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(options)) {
-    const [, of] = /^(\w+)_timeout$/.exec(name) ?? [];
-    if (of === undefined) others[camel(name)] = value;
-    else deadlines[`${of}Ms`] = value * 1_000;
-  }
-  return { ...others, deadlines };
-}
-
-/** A gateway that can be stopped and started at the same addresses. */
-class Restartable {
-  now!: TestGateway;
-  #approver: string | undefined;
-  readonly #dataDir = mkdtempSync(join(tmpdir(), 'svc-vectors-'));
-  readonly #env: Record<string, string>;
-
-  constructor(policyPath: string) {
-    this.#env = { SVC_POLICY_PATH: policyPath };
+  constructor(dataDir: string, env: Readonly<Record<string, string>>) {
+    this.#home = { dataDir, env };
   }
 
-  async start(): Promise<void> {
-    this.now = await startTestGateway({ env: this.#env, dataDir: this.#dataDir });
-    this.#env['SVC_HTTP_ADDR'] = this.now.url.replace('http://', '');
-    this.#env['SVC_GRPC_ADDR'] = this.now.grpc;
+  async start(): Promise<TestGateway> {
+    this.#starting = startTestGateway(this.#home);
+    this.#current = await this.#starting;
+    return this.#current;
   }
 
-  async approver(): Promise<string> {
-    this.#approver ??= (
-      await this.now.call('POST', '/api/v1/iam/api-keys', { name: 'boss', scopes: ['admin'] })
-    ).body.key;
-    return this.#approver as string;
+  /** Waits where it is just starting. */
+  async now(): Promise<TestGateway> {
+    await this.#starting;
+    if (this.#current === undefined) throw new Error('the gateway is stopped');
+    return this.#current;
   }
 
-  async end(): Promise<void> {
-    await this.now?.stop();
-    rmSync(this.#dataDir, { recursive: true, force: true });
+  async stop(): Promise<void> {
+    await (await this.now()).stop('SIGKILL');
+  }
+
+  async call(method: string, path: string, body?: unknown, bearer?: string) {
+    const { status, body: answer } = await (await this.now()).call(method, path, body, bearer);
+    expect(status, `${method} ${path}: ${JSON.stringify(answer)}`).toBeLessThan(300);
+    return answer;
   }
 }
+
+class Raised extends Error {}
 
 /** Runs the steps of one case. */
 class Actor {
-  readonly #gateway: Restartable;
+  readonly #gateway: Gateway;
   readonly #client: AgentClient;
   readonly #agentId: string;
-  #starting: Promise<void> | undefined;
+  readonly #approver: string;
 
-  constructor(gateway: Restartable, client: AgentClient, agentId: string) {
+  constructor(gateway: Gateway, client: AgentClient, agentId: string, approver: string) {
     this.#gateway = gateway;
     this.#client = client;
     this.#agentId = agentId;
+    this.#approver = approver;
   }
 
   async do(steps: readonly Step[], op?: Op): Promise<void> {
     for (const step of steps) await this.#step(step, op);
   }
 
-  /** A gateway that is starting is not left behind. */
-  settled(): Promise<void> {
-    return this.#starting ?? Promise.resolve();
-  }
-
   async #step(step: Step, op: Op | undefined): Promise<void> {
-    const names = Object.keys(step).filter((name) => !ASIDE.has(name));
-    switch (names[0]) {
-      case 'check':
-        return this.#called(step, () => this.#client.check(inCamel(step['check'])));
-      case 'complete': {
-        const { opId, ...outcome } = inCamel(step['complete']);
-        return this.#called(step, () => this.#client.complete(opId, outcome));
-      }
-      case 'usage':
-        return this.#called(step, () => this.#client.recordUsage(inCamel(step['usage'])));
-      case 'run':
-        return this.#run(step);
-      case 'checkpoint':
-        return this.#checkpoint(step, op!);
-      case 'operator': {
-        const path = `/api/v1/ops/${op!.opId}/${step['operator']}`;
-        expect((await this.#gateway.now.call('POST', path)).status).toBe(200);
-        return;
-      }
-      case 'asked':
-        return void (await this.#asked());
-      case 'decide': {
-        const path = `/api/v1/approvals/${await this.#asked()}/${step['decide']}`;
-        const decided = await this.#gateway.now.call('POST', path, { reason: 'x' }, await this.#gateway.approver());
-        expect(decided.status).toBe(200);
-        return;
-      }
-      case 'gateway':
-        return this.#power(step['gateway']);
-      case 'wait':
-        return void (await sleep(step['wait'] * 1_000));
-      case 'fail':
-        throw new Error(`broken promise: ${step['fail']}`);
-      default:
-        throw new Error(`unknown step: ${names.join(', ')}`);
+    if (step.check !== undefined) return this.#called(step, this.#client.check(camel(step.check as Fields) as never));
+    if (step.usage !== undefined)
+      return this.#called(step, this.#client.recordUsage(camel(step.usage as Fields) as never));
+    if (step.complete !== undefined) {
+      const { opId, ...completion } = camel(step.complete as Fields);
+      return this.#called(step, this.#client.complete(opId as string, completion));
     }
+    if (step.run !== undefined) return this.#run(step);
+    if (step.checkpoint !== undefined) return this.#checkpoint(step, op!);
+    if (step.operator !== undefined) {
+      const id = op?.opId ?? step.op;
+      return this.#gateway.call('POST', `/api/v1/ops/${id}/${step.operator}`, { reason: 'a vector' });
+    }
+    if (step.asked !== undefined) return void (await this.#asked());
+    if (step.decide !== undefined) {
+      const id = await this.#asked();
+      return this.#gateway.call('POST', `/api/v1/approvals/${id}/${step.decide}`, { reason: 'said' }, this.#approver);
+    }
+    if (step.gateway !== undefined) return this.#power(step.gateway as string);
+    if (step.wait !== undefined) return sleep((step.wait as number) * 1000);
+    throw new Error(String(step.fail ?? `no such step: ${JSON.stringify(step)}`));
   }
 
-  async #called(step: Step, call: () => Promise<unknown>): Promise<void> {
-    const wanted = step['expect'];
+  async #called(step: Step, call: Promise<unknown>): Promise<void> {
+    const wanted = step.expect ?? {};
     if (wanted.error !== undefined) {
-      const error = await call().then(
+      const error = await call.then(
         () => undefined,
-        (thrown: unknown) => thrown,
+        (reason: unknown) => reason,
       );
       expect(error).toBeInstanceOf(GatewayError);
       expect((error as GatewayError).code).toBe(wanted.error);
       return;
     }
-    const answer = await call();
-    if (answer !== undefined) matches(answer as Step, wanted);
+    expectAll(wanted, (await call) as Fields | undefined);
   }
 
   async #run(step: Step): Promise<void> {
     let opId = '';
-    const running = this.#client.run(inCamel(step['run']), async (op) => {
+    const meanwhile = this.do(step.meanwhile ?? []);
+    const run = this.#client.run(camel(step.run as Fields) as never, async (op) => {
       opId = op.opId;
-      await this.do(step['body'] ?? [], op);
-      if (step['raises'] !== undefined) throw new RangeError(step['raises']);
+      await this.do(step.body ?? [], op);
+      if (step.raises !== undefined) throw new Raised(step.raises);
     });
-    const ended = running.then(() => ({ ends: 'returned' }), endOf);
-    await this.do(step['meanwhile'] ?? []);
-    matches(await ended, step['expect']);
-    if (step['logged'] === undefined) return;
-    const completed = await eventually(async () => {
-      const { entries } = (await this.#gateway.now.call('GET', `/api/v1/logs?op_id=${opId}`)).body;
-      const found = entries.find((entry: Step) => entry['event_type'] === 'OpCompleted');
-      if (found === undefined) throw new Error('it is not complete yet');
-      return found;
+    const [ended] = await Promise.all([run.then(() => ({ ends: 'returned' }), endOf), meanwhile]);
+    expectAll(step.expect ?? {}, ended);
+    if (step.logged === undefined) return;
+    await eventually(async () => {
+      const { entries } = await this.#gateway.call('GET', `/api/v1/logs?op_id=${opId}`);
+      const found = (entries as { event_type: string; payload: { outcome: string } }[]).find(
+        ({ event_type }) => event_type === 'OpCompleted',
+      );
+      expect(found?.payload.outcome).toBe(step.logged);
     });
-    expect(completed.payload.outcome).toBe(step['logged']);
   }
 
   async #checkpoint(step: Step, op: Op): Promise<void> {
-    if (step['checkpoint'] === 'raises') {
-      await expect(op.checkpoint()).rejects.toThrow(OpTerminatedError);
-      throw op.signal.reason;
+    if (step.checkpoint === 'raises') {
+      // The signal may be on its way.
+      await eventually(() => expect(op.signal.aborted).toBe(true));
+      return op.checkpoint();
     }
+    await eventually(() => expect(op.state).toBe('paused'));
     const beganMs = performance.now();
-    await Promise.all([op.checkpoint(), this.do(step['meanwhile'] ?? [], op)]);
+    await Promise.all([op.checkpoint(), this.do(step.meanwhile ?? [], op)]);
     expect(performance.now() - beganMs).toBeGreaterThan(400);
   }
 
-  /** The request that the agent waits for. */
   #asked(): Promise<string> {
     return eventually(async () => {
-      const { approvals } = (await this.#gateway.now.call('GET', '/api/v1/approvals?state=pending')).body;
-      const found = approvals.find((each: any) => each.agent.agent_id === this.#agentId);
-      if (found === undefined) throw new Error('nothing is asked yet');
-      return found.id as string;
+      const { approvals } = await this.#gateway.call('GET', '/api/v1/approvals?state=pending');
+      const own = (approvals as { id: string; agent: { agent_id: string } }[]).find(
+        ({ agent }) => agent.agent_id === this.#agentId,
+      );
+      if (own === undefined) throw new Error('nobody is asked');
+      return own.id;
     });
   }
 
-  async #power(verb: 'stop' | 'start' | 'restart'): Promise<void> {
-    if (verb !== 'start') await this.#gateway.now.stop();
-    if (verb === 'start') await this.#gateway.start();
-    if (verb === 'restart') this.#starting = sleep(300).then(() => this.#gateway.start());
+  async #power(what: string): Promise<void> {
+    if (what !== 'start') await this.#gateway.stop();
+    if (what === 'start') await this.#gateway.start();
+    else if (what === 'restart') void sleep(300).then(() => this.#gateway.start());
   }
 }
 
-function endOf(error: unknown): Step {
-  if (error instanceof ActionDeniedError) return { ends: 'denied', cause: error.cause, unreachable: error.unreachable };
+function endOf(error: unknown): Fields {
+  if (error instanceof Raised) return { ends: 'raised' };
   if (error instanceof OpTerminatedError) return { ends: 'terminated' };
-  if (error instanceof RangeError) return { ends: 'raised' };
+  if (error instanceof ActionDeniedError) return { ends: 'denied', cause: error.cause, unreachable: error.unreachable };
   throw error;
 }
 
-/** Where `true` is wanted of what differs each time, it is only to be there. */
-function matches(answer: Step, wanted: Step): void {
-  for (const [name, value] of Object.entries(wanted)) {
-    const got = answer[camel(name)];
-    if (value === true && name !== 'unreachable') expect(got, name).toBeDefined();
-    else expect(got, name).toEqual(value);
+/** Of what differs each time, only that it is there. */
+function expectAll(wanted: Fields, got: Fields | undefined): void {
+  for (const [name, value] of Object.entries(camel(wanted))) {
+    if (value === true && name !== 'unreachable') expect(got?.[name], name).toBeDefined();
+    else expect(got?.[name], name).toEqual(value ?? undefined);
   }
 }
 
-describe.each(FILES)('vectors of %s', (file) => {
-  const { policy, cases } = JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) as Vectors;
-  let gateway: Restartable;
-  beforeAll(async () => {
-    gateway = new Restartable(policyFile(policy, afterAll).path);
-    await gateway.start();
-  });
-  afterAll(() => gateway?.end());
+const SECONDS: Readonly<Record<string, string>> = {
+  outage_timeout: 'outageMs',
+  check_timeout: 'checkMs',
+  call_timeout: 'callMs',
+  approval_timeout: 'approvalMs',
+  close_timeout: 'closeMs',
+};
 
-  test.each(cases.map((each, at) => ({ ...each, at })))('$name', async ({ options = {}, steps, at }) => {
-    const agentId = `${file}-${at}`;
-    const client = createAgentClient({
-      address: gateway.now.grpc,
-      agent: { orgId: 'acme', teamId: 'vectors', agentId },
-      apiKey: ADMIN_KEY,
-      onWarning: () => {},
-      ...optionsOf(options),
-    } as AgentClientOptions);
-    const actor = new Actor(gateway, client, agentId);
-    try {
-      await actor.do(steps);
-    } finally {
-      await actor.settled();
-      await client.close();
-    }
+function optionsOf(given: Fields): Partial<AgentClientOptions> {
+  const { on_unreachable: onUnreachable, ...seconds } = given;
+  const deadlines = Object.fromEntries(
+    Object.entries(seconds).map(([name, value]) => [SECONDS[name], (value as number) * 1000]),
+  );
+  return {
+    deadlines: { approvalMs: 60_000, signalMs: 100, ...deadlines },
+    ...(onUnreachable !== undefined && { onUnreachable: onUnreachable as 'allow' }),
+  } as Partial<AgentClientOptions>;
+}
+
+let agents = 0;
+
+describe.each(FILES)('vectors: $name', ({ policy, cases }) => {
+  let started: Promise<{ gateway: Gateway; approver: string }> | undefined;
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-vectors-'));
+  const begun = async () => {
+    const gateway = new Gateway(dataDir, {
+      SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}`,
+      SVC_GRPC_ADDR: `127.0.0.1:${await freePort()}`,
+      SVC_POLICY_PATH: policyFile(policy, afterAll).path,
+    });
+    await gateway.start();
+    const { key } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'people', scopes: ['admin'] });
+    return { gateway, approver: key as string };
+  };
+  afterAll(async () => {
+    await (await started)?.gateway.stop();
+    rmSync(dataDir, { recursive: true, force: true });
   });
+
+  test.each(cases.flatMap((each) => (['gRPC', 'HTTP'] as const).map((way) => ({ ...each, way }))))(
+    '$name, over $way',
+    async ({ steps, options = {}, way }) => {
+      started ??= begun();
+      const { gateway, approver } = await started;
+      const { grpc, url } = await gateway.now();
+      agents += 1;
+      const agentId = `vector-${agents}`;
+      const client = createAgentClient({
+        ...(way === 'gRPC' ? { address: grpc } : { url }),
+        // Ids of operations are those of their organization.
+        agent: `by-${way}/vectors/${agentId}`,
+        apiKey: ADMIN_KEY,
+        onWarning: () => {},
+        ...optionsOf(options),
+      } as AgentClientOptions);
+      onTestFinished(() => client.close());
+      await client.ready();
+      await new Actor(gateway, client, agentId, approver).do(steps);
+    },
+  );
 });
