@@ -77,13 +77,15 @@ describe('an approval of the AI SDK', () => {
   });
 });
 
-test('tokens of the AI SDK are counted by model, once for each answer', async () => {
-  const gateway = gatewayOfTest();
-  gateway.allow('*');
-  const tools = guardTools(gateway.client, { pay: payTool(() => 'paid') });
-  await run(tools, START, countTokens(gateway.client));
-  expect(gateway.usage).toMatchObject([
-    { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-1' },
-    { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-2' },
-  ]);
+describe('tokens of the AI SDK', () => {
+  test('tokens of the AI SDK are counted by model, once for each answer', async () => {
+    const gateway = gatewayOfTest();
+    gateway.allow('*');
+    const tools = guardTools(gateway.client, { pay: payTool(() => 'paid') });
+    await run(tools, START, countTokens(gateway.client));
+    expect(gateway.usage).toMatchObject([
+      { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-1' },
+      { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-2' },
+    ]);
+  });
 });

@@ -89,18 +89,20 @@ describe('an approval of LangChain', () => {
   });
 });
 
-test('tokens of LangChain are counted by model, once for each answer', async () => {
-  const gateway = gatewayOfTest();
-  gateway.allow('*');
-  const agent = createAgent({
-    model: new ScriptedModel(),
-    tools: guardTools(gateway.client, [payTool(() => 'paid')]),
+describe('tokens of LangChain', () => {
+  test('tokens of LangChain are counted by model, once for each answer', async () => {
+    const gateway = gatewayOfTest();
+    gateway.allow('*');
+    const agent = createAgent({
+      model: new ScriptedModel(),
+      tools: guardTools(gateway.client, [payTool(() => 'paid')]),
+    });
+    const { messages } = await agent.invoke(START as never);
+    await countTokens(gateway.client, messages as never);
+    await countTokens(gateway.client, messages as never);
+    expect(gateway.usage).toMatchObject([
+      { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'message-1' },
+      { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'message-2' },
+    ]);
   });
-  const { messages } = await agent.invoke(START as never);
-  await countTokens(gateway.client, messages as never);
-  await countTokens(gateway.client, messages as never);
-  expect(gateway.usage).toMatchObject([
-    { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'message-1' },
-    { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'message-2' },
-  ]);
 });

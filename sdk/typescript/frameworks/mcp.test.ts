@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { guardServer } from 'svc-gateway-sdk/mcp';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { contract, gatewayOfTest, waiting } from './contract.ts';
 
@@ -24,10 +24,12 @@ for (const make of [contract, waiting])
     'bank/pay',
   );
 
-test('a server that has tools already is refused, as they would not be checked', () => {
-  const server = new McpServer({ name: 'bank', version: '1' });
-  server.registerTool('pay', {}, async () => ({ content: [] }));
-  expect(() => guardServer(gatewayOfTest().client, server, { name: 'bank' })).toThrow(
-    'the server has tools already: call guardServer before they are registered',
-  );
+describe('a server of MCP', () => {
+  test('a server that has tools already is refused, as they would not be checked', () => {
+    const server = new McpServer({ name: 'bank', version: '1' });
+    server.registerTool('pay', {}, async () => ({ content: [] }));
+    expect(() => guardServer(gatewayOfTest().client, server, { name: 'bank' })).toThrow(
+      'the server has tools already: call guardServer before they are registered',
+    );
+  });
 });

@@ -86,14 +86,16 @@ describe('an approval of OpenAI Agents', () => {
   });
 });
 
-test('tokens of OpenAI Agents are counted by model, once for each answer', async () => {
-  const gateway = gatewayOfTest();
-  gateway.allow('*');
-  const tools = guardTools(gateway.client, [payTool(() => 'paid')]);
-  const { rawResponses } = await runner.run(new Agent({ name: 'payer', model: new ScriptedModel(), tools }), 'pay');
-  await countTokens(gateway.client, 'scripted', rawResponses);
-  expect(gateway.usage).toMatchObject([
-    { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-1' },
-    { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-2' },
-  ]);
+describe('tokens of OpenAI Agents', () => {
+  test('tokens of OpenAI Agents are counted by model, once for each answer', async () => {
+    const gateway = gatewayOfTest();
+    gateway.allow('*');
+    const tools = guardTools(gateway.client, [payTool(() => 'paid')]);
+    const { rawResponses } = await runner.run(new Agent({ name: 'payer', model: new ScriptedModel(), tools }), 'pay');
+    await countTokens(gateway.client, 'scripted', rawResponses);
+    expect(gateway.usage).toMatchObject([
+      { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-1' },
+      { model: 'scripted', inputTokens: 10, outputTokens: 5, usageId: 'response-2' },
+    ]);
+  });
 });

@@ -2,8 +2,8 @@
  * MCP servers of `@modelcontextprotocol/sdk`: `guardServer(agent, server, { name: 'bank' })`, before their tools are
  * registered.
  *
- * Each call of a tool is `mcp.call` on `<server>/<tool>`. A denial is a result with `isError` and the reason. An approval
- * holds the call, up to `deadlines.approvalMs` of the client.
+ * Each call of a tool is `mcp.call` on `<server>/<tool>`. A denial is a result with `isError` and the reason. An
+ * approval holds the call, up to `deadlines.approvalMs` of the client.
  */
 import type { AgentClient } from './client.ts';
 import { callTool } from './tool-gate.ts';

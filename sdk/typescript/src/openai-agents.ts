@@ -1,8 +1,8 @@
 /**
  * OpenAI Agents SDK: `new Agent({ tools: guardTools(agent, [pay, refund]), … })`.
  *
- * A denial is what the model reads as the tool's output, and the run goes on. An approval is an interruption of the run,
- * as that of `needsApproval`: `state.approve(item)` and run again; then the gateway, where people decide, is asked
+ * A denial is what the model reads as the tool's output, and the run goes on. An approval is an interruption of the
+ * run, as that of `needsApproval`: `state.approve(item)` and run again; then the gateway, where people decide, is asked
  * again. Hosted tools, which run at the provider, never pass here.
  */
 import type { AgentClient } from './client.ts';
