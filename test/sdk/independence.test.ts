@@ -5,7 +5,7 @@ import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'sdk', 'typescript', 'src');
 /** All but that of gRPC. */
-const ENTRIES = ['fetch', 'testing', 'ai', 'openai-agents', 'langchain', 'claude-agent', 'mcp', 'mastra'];
+const ENTRIES = ['fetch', 'testing', 'ai', 'openai-agents', 'langchain', 'claude-agent', 'mcp', 'mastra', 'google-adk'];
 
 describe('independence', () => {
   test('the SDK imports its own files and two libraries, each in one file', () => {
