@@ -69,6 +69,20 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/policy-shadow.ts')).run,
   },
   {
+    synopsis: 'policy replay <set>',
+    summary: 'decide recorded checks again, by a file, a folder or a version',
+    options: [
+      { flags: '--dir <dir>', meaning: 'read this data directory instead of the gateway' },
+      { flags: '--org <org>', meaning: 'only this org' },
+      { flags: '--agent <agent>', meaning: 'only this agent: its id, or <org>/<team>/<agent>' },
+      { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 7d ago' },
+      { flags: '--until <time>', meaning: 'before this time' },
+      { flags: '--fail-on-change', meaning: 'exit status 1 if any is decided otherwise' },
+    ],
+    example: 'svc policy replay ./policies --since 7d',
+    load: async () => (await import('./commands/policy-replay.ts')).run,
+  },
+  {
     synopsis: 'policy validate [path...]',
     summary: 'find every mistake in policy files, offline',
     example: 'svc policy validate ./policies',

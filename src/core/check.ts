@@ -381,6 +381,7 @@ export class Checker {
     const payload = this.#entries.payloadOf(command);
     if (obligations !== undefined) Object.assign(payload, obligationsPayload(obligations));
     if (remedy !== undefined) payload.remedy = remedy;
+    if (approvalId !== undefined) payload.approval_id = approvalId;
     const draft: AuditDraft = {
       eventType:
         decision === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',

@@ -1,5 +1,8 @@
 /** The sets of policies over time, at a real gateway, across restarts. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { type DoorAgent, newestEntries, registerAgent } from '../support/door-agent.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -43,7 +46,6 @@ describe('the life of policies', () => {
     file = policyFile(rules(ALL), afterAll);
     const { mkdtempSync } = await import('node:fs');
     const { tmpdir } = await import('node:os');
-    const { join } = await import('node:path');
     const folder = mkdtempSync(join(tmpdir(), 'svc-life-'));
     await start(folder);
     agent = await registerAgent(gateway, 'acme/search/crawler');
@@ -140,6 +142,28 @@ describe('the life of policies', () => {
     expect(entry).toMatchObject({ event_type: 'PolicyShadowEnded', actor: 'gateway', payload: { ending: 'expired' } });
     expect((await shadow('DELETE')).status).toBe(204);
     expect((await newestEntries(gateway, 1))[0].id).toBe(entry.id);
+  });
+
+  test('recorded checks are decided again, from the gateway and from its data directory', async () => {
+    const { path } = policyFile(NEXT);
+    const svc = (...args: readonly string[]): Promise<{ status: number; out: string }> =>
+      new Promise((resolve) => {
+        const command = [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), ...args, '-o', 'json'];
+        const env = { ...process.env, SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+        execFile(process.execPath, command, { env }, (error, out) =>
+          resolve({ status: error === null ? 0 : Number(error.code), out }),
+        );
+      });
+    const remote = await svc('policy', 'replay', path, '--fail-on-change');
+    expect(remote.status).toBe(1);
+    const result = JSON.parse(remote.out);
+    expect(result).toMatchObject({ checks: 3, same: 1, changed: 2, skipped: {} });
+    expect(result.changes).toMatchObject([
+      { from: 'allow', to: 'deny', policy: 'p', rule_id: 'all', action: 'tool.call', resource: 'mail', count: 2 },
+    ]);
+    const offline = await svc('policy', 'replay', path, '--dir', gateway.dataDir);
+    expect({ ...offline, out: JSON.parse(offline.out) }).toEqual({ status: 0, out: result });
+    expect((await svc('policy', 'replay', first, '--fail-on-change')).status).toBe(0);
   });
 
   test('a credential of one org is refused', async () => {

@@ -299,6 +299,15 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   }
 }
 
+/** The entries that the options ask for, one a line, newest first. */
+export async function exportedEntries(invocation: Invocation): Promise<Readable> {
+  const query = logQuery(invocation.options, Date.now());
+  const dir = invocation.options.text('dir');
+  return dir === undefined
+    ? remoteExport(invocation, query, 'ndjson')
+    : Readable.from(await offlineExport(dir, query, 'ndjson'));
+}
+
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
   const api = await Api.of(invocation);
   const whole = await withWholeId(api, query);
@@ -330,6 +339,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
       policy: text(query.policy),
       ruleId: text(query.rule_id),
       cause: DECISION_CAUSES.find((cause) => cause === query.cause),
+      shadow: query.shadow === 'differs' ? query.shadow : undefined,
       eventTypes,
       decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
       sinceMs: ms(query.since),

@@ -96,7 +96,7 @@ export async function diff(invocation: Invocation): Promise<ExitStatus> {
 }
 
 /** A file or folder if there is one of that name, else a version that the gateway keeps. */
-async function setOf(invocation: Invocation, name: string): Promise<PolicySet> {
+export async function setOf(invocation: Invocation, name: string): Promise<PolicySet> {
   const { output } = invocation.globals;
   if (existsSync(name)) return (await needPolicies(output, [name])).policies;
   if (!/^[0-9a-f]{16}$/.test(name))

@@ -6,7 +6,7 @@ import type { RuleEffect } from './effect.ts';
 import type { PolicyDecision } from './rule.ts';
 
 export type Answer = 'allow' | 'deny' | 'pending';
-const ANSWER_OF = {
+export const ANSWER_OF = {
   allow: 'allow',
   deny: 'deny',
   require_approval: 'pending',
