@@ -148,7 +148,7 @@ export class Checker {
     if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);
     const opState = ops.stateOf(slot);
     const closed = CLOSED[opState];
-    if (closed !== undefined) return this.#answerClosed(command, identified, closed, opState, nowMs);
+    if (closed !== undefined) return this.#answerClosed(command, identified, slot, closed, nowMs);
     if (command.dryRun) return this.#rehearse(command, identified, slot, nowMs);
     return this.#checkKnown(command, identified, slot, nowMs);
   }
@@ -162,16 +162,19 @@ export class Checker {
     return this.#answer(command, speaker, decision, opState);
   }
 
-  /** An operation that takes no further checks: also because a person said no. */
+  /** An operation that takes no further checks: its approval says why, unless an operator or a halt has ended it. */
   #answerClosed(
     command: CheckCommand,
     speaker: Speaker,
+    slot: OpSlot,
     closed: PolicyDecision,
-    opState: OpState,
     nowMs: number,
   ): Answered {
+    const { approvals, ops } = this.#state;
+    const opState = ops.stateOf(slot);
+    const end = ops.endOf(slot);
     const ended =
-      opState === 'terminated' ? endedFor(this.#state.approvals, command.agent.orgId, command.opId, nowMs) : undefined;
+      end === 'denied' || end === 'expired' ? endedFor(approvals, command.agent.orgId, command.opId, nowMs) : undefined;
     return ended === undefined
       ? this.#answer(command, speaker, closed, opState)
       : this.#answer(command, speaker, endedBy(ended), opState, ended.approval.id);

@@ -87,6 +87,7 @@ describe('operator', () => {
       op_state: 'running',
       audit_id: expect.any(Number),
       approval_id: null,
+      remedy: null,
       obligations: [],
     });
     const explained = await svc(

@@ -483,7 +483,7 @@ describe('check', () => {
       expect(completed(2, 102_000)).toBe(3);
       expect(governor.apply<'record-usage'>(usage(2, 't:1', 'u1'), 103_000).effects).toContainEqual({
         kind: 'spend-recorded',
-        spent: { orgId: 'acme', microUsd: 2_000_000 },
+        spent: { agent: expect.objectContaining({ orgId: 'acme' }), microUsd: 2_000_000 },
       });
       expect(spent()).toBe(5);
       governor.sweep(200_000);

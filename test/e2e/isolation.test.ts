@@ -167,6 +167,7 @@ describe('isolation', () => {
     agent_id: 'crawler',
     state: 'running',
     event_type: 'ActionAllowed',
+    window: '1h',
     decision: 'allow',
     op_id: opOf('acme'),
     actor: 'agent:acme/search/crawler',

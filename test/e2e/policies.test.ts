@@ -116,6 +116,7 @@ rules: []
       when: 'attributes.size > 3',
       reason: 'too large',
       obligations: [],
+      remedy: null,
       approval: null,
     });
     expect(all.rules[3]).toMatchObject({ actions: ['*'], resources: ['*'], when: null, reason: null });

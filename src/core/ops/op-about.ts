@@ -126,7 +126,7 @@ export class AboutColumns {
   matches(at: number, { isAction, isResource, policy, ruleId, ended }: AboutFilter): boolean {
     const verdict = this.#verdicts[at];
     return (
-      (ended === undefined || OP_ENDS[this.#ends[at]! - 1] === ended) &&
+      (ended === undefined || this.endOf(at) === ended) &&
       (policy === undefined || verdict?.policy === policy) &&
       (ruleId === undefined || verdict?.ruleId === ruleId) &&
       (isAction === undefined || isIn(this.#actions[at], isAction)) &&
@@ -151,6 +151,10 @@ export class AboutColumns {
     this.#ends[at] = end === undefined ? 0 : OP_ENDS.indexOf(end) + 1;
   }
 
+  endOf(at: number): OpEnd | undefined {
+    return OP_ENDS[this.#ends[at]! - 1];
+  }
+
   /** As operators see it. */
   viewOf(at: number, agent: AgentIdentity) {
     const verdict = this.#verdicts[at];
@@ -170,7 +174,7 @@ export class AboutColumns {
       spentMicroUsd: this.spentMicroUsd[at]!,
       approvalId,
       error,
-      ended: OP_ENDS[this.#ends[at]! - 1],
+      ended: this.endOf(at),
     };
   }
 

@@ -208,6 +208,11 @@ export class OpsRegistry {
     this.#aboutOf(slot).setReason(slot & SLOT_MASK, reason);
   }
 
+  /** How it ended; undefined: it has not. */
+  endOf(slot: OpSlot): OpEnd | undefined {
+    return this.#aboutOf(slot).endOf(slot & SLOT_MASK);
+  }
+
   addSpend(slot: OpSlot, microUsd: number): void {
     this.#aboutOf(slot).spentMicroUsd[slot & SLOT_MASK]! += microUsd;
   }

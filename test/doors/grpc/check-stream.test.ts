@@ -28,6 +28,7 @@ describe('check stream', () => {
       period: 'unspecified',
       resetsAt: undefined,
       approvalId: '',
+      remedy: '',
       obligations: [],
       opHome: '',
       error: undefined,

@@ -43,6 +43,7 @@ describe('server', () => {
       period: 'unspecified',
       resetsAt: undefined,
       approvalId: '',
+      remedy: '',
       obligations: [],
       opHome: '',
     });
