@@ -7,6 +7,7 @@ import { OP_STATES } from '../core/ops/op-state.ts';
 import type { Stats } from '../core/stats/stats.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Histogram, Metric } from '../system/metrics.ts';
+import type { TlsFiles } from '../system/tls-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { CryptoPool } from '../threads/crypto/pool.ts';
 import { BUCKET_SECS, sumOfDurations } from '../threads/durations.ts';
@@ -35,6 +36,8 @@ export type Measured = {
   readonly stats: Stats;
   readonly storeOutage: StoreOutage;
   readonly openFiles: OpenFiles;
+  /** Undefined: without TLS. */
+  readonly tls: TlsFiles | undefined;
   /** Undefined for a gateway alone. */
   readonly cluster: ClusterMeasures | undefined;
   /** Undefined without an account store. */
@@ -73,6 +76,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...ofSystem(measured),
   ...ofWebhooks(measured),
   ...ofStats(measured),
+  ...(measured.tls === undefined ? [] : ofTls(measured.tls)),
   ...ofNames(measured),
   ...(measured.cluster === undefined ? [] : ofCluster(measured.cluster)),
 ];
@@ -219,6 +223,17 @@ function ofWebhooks({ webhooks }: Measured): readonly Metric[] {
     ),
   ];
 }
+
+const ofTls = (tls: TlsFiles): readonly Metric[] => [
+  gauge(
+    'svc_tls_certificate_expiry_timestamp_seconds',
+    'When the certificate ends that clients are shown.',
+    () => tls.endMs / 1000,
+  ),
+  gauge('svc_tls_files_valid', '0 while the TLS files are wrong, and those before stay in force.', () =>
+    tls.fault === undefined ? 1 : 0,
+  ),
+];
 
 const ofStats = ({ stats }: Measured): readonly Metric[] => [
   counter('svc_denies_total', 'Checks denied, by cause.', () => by('cause', stats.causes), ['cause']),

@@ -22,6 +22,8 @@ export type Threads = {
   readonly threads: IoThreads;
   readonly supervisor: Supervisor;
   readonly witnesses: Witnesses;
+  /** Undefined: without TLS. */
+  readonly tls: TlsFiles | undefined;
 };
 
 /** How long a stop waits for them. */
@@ -60,7 +62,7 @@ export function createThreads(
   closers.add('the audit witnesses', () => witnesses.close(WITNESS_GRACE_MS));
   // Closed last, when everything is written: Node.js aborts the process if a thread ends with open sockets.
   closers.add('I/O threads that did not finish; everything is written', () => supervisor.endIo());
-  return { clock, audit, threads, supervisor, witnesses };
+  return { clock, audit, threads, supervisor, witnesses, tls };
 }
 
 /**

@@ -5,7 +5,7 @@ import { StartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 
 /** Undefined: the doors serve without TLS. */
-function tlsPathsOf({
+export function tlsPathsOf({
   SVC_TLS_CERT: cert,
   SVC_TLS_KEY: key,
   SVC_TLS_CLIENT_CA: clientCa,

@@ -16,6 +16,7 @@ import { ensureYoungGeneration } from './young-generation.ts';
 /** The help of `svc`, in this order. */
 export const GROUPS: readonly GroupRow[] = [
   { name: 'serve', summary: 'start the gateway' },
+  { name: 'status', summary: 'show how the gateway is, and what needs attention' },
   { name: 'login', summary: 'exchange an API key for a session' },
   { name: 'logout', summary: 'delete the local session' },
   { name: 'whoami', summary: 'show the session' },
@@ -108,14 +109,31 @@ const LOG_FILTERS: readonly OptionRow[] = [
 
 const SESSION: readonly CommandRow[] = [
   {
+    synopsis: 'status',
+    summary: 'show how the gateway is; exits with 1 if something needs attention',
+    example: 'svc status',
+    load: async () => (await import('./commands/status.ts')).status,
+  },
+  {
     synopsis: 'serve',
     summary: 'start the gateway; SVC_* variables configure it',
+    options: [
+      {
+        flags: '--check',
+        meaning: 'only read the settings and the files that they name; exits with 1 if one is wrong',
+      },
+      { flags: '--print-config', meaning: 'only show every setting, secrets masked' },
+    ],
     example: 'SVC_DATA_DIR=./data svc serve',
     load: async () => {
       refuseOldNode(); // which could not even read what follows
-      ensureYoungGeneration();
-      const { serve } = await import('./serve.ts');
-      return async ({ env }) => void (process.exitCode = await serve(env));
+      return async (invocation) => {
+        const { options, env } = invocation;
+        if (options.isSet('check')) return (await import('./commands/serve-check.ts')).check(invocation);
+        if (options.isSet('printConfig')) return (await import('./commands/serve-check.ts')).printConfig(invocation);
+        ensureYoungGeneration();
+        process.exitCode = await (await import('./serve.ts')).serve(env);
+      };
     },
   },
   {
