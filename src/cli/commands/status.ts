@@ -1,4 +1,4 @@
-/** `svc status`: how the gateway is, and what needs attention; the status of the command says whether something does. */
+/** `svc status`: how the gateway is, and what needs attention, which its exit status says too. */
 import { text as textOf } from 'node:stream/consumers';
 import { CliError, EXIT, type ExitStatus, RefusedError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
