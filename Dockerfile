@@ -45,7 +45,8 @@ RUN install -d -o node -g 0 -m 0770 /data && ln -s /app/dist/src/cli/main.js /us
 USER 1000
 VOLUME /data
 EXPOSE 8080 50051
+# Where clients need certificates, it has none: that somebody listens must do.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.SVC_HTTP_ADDR.split(':').pop() + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { SVC_TLS_CERT: tls, SVC_TLS_CLIENT_CA: ca, SVC_HTTP_ADDR: a } = process.env, port = a.split(':').pop(), end = (ok) => process.exit(ok ? 0 : 1); (ca ? require('node:net').connect(port, '127.0.0.1', () => end(true)) : require(tls ? 'node:https' : 'node:http').get({ host: '127.0.0.1', port, path: '/healthz', rejectUnauthorized: false }, (r) => end(r.statusCode === 200))).on('error', () => end(false))"]
 ENTRYPOINT ["svc"]
 CMD ["serve"]

@@ -1,4 +1,4 @@
-/** What can be said of compose.yaml without containers: its gateways start as one, and all that it names is there. */
+/** What can be said of compose.cluster.yaml without containers: its gateways start as one, and all that it names is there. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   SVC_BOOTSTRAP_API_KEY: 'a-key-of-more-than-32-characters-0123456789',
 };
 /** As compose puts variables in: `${NAME:?why}` has to be given, `${NAME:-otherwise}` need not be. */
-const text = readFileSync(join(PACKAGE_ROOT, 'compose.yaml'), 'utf8').replaceAll(
+const text = readFileSync(join(PACKAGE_ROOT, 'deploy', 'compose.cluster.yaml'), 'utf8').replaceAll(
   /\$\{(\w+):([?-])([^}]*)\}/g,
   (_, name: string, kind: string, rest: string) => {
     const value = GIVEN[name] ?? (kind === '-' ? rest : undefined);
@@ -35,7 +35,7 @@ const text = readFileSync(join(PACKAGE_ROOT, 'compose.yaml'), 'utf8').replaceAll
 const { services, volumes, configs } = parse(text, { merge: true }) as Compose;
 const gateways = Object.entries(services).filter(([name]) => name.startsWith('gateway-'));
 
-describe('compose.yaml', () => {
+describe('compose.cluster.yaml', () => {
   test('starts three gateways that act as one, each with a name and data of its own', () => {
     expect(gateways).toHaveLength(3);
     for (const [name, { environment = {}, volumes: mounted }] of gateways) {

@@ -1,0 +1,90 @@
+/** What can be said of deploy/ without containers, Grafana or a service manager: it names what there is. */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig, unknownVariables, VARIABLES } from '../src/app/config.ts';
+import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+
+const at = (path: string): string => join(PACKAGE_ROOT, path);
+const read = (path: string): string => readFileSync(at(path), 'utf8');
+const RULES = 'deploy/prometheus/svc-gateway.rules.yaml';
+const hasTool = (name: string): boolean => spawnSync(name, ['--version']).error === undefined;
+
+/** Without the parts of a histogram. */
+const namesIn = (text: string): string[] => [
+  ...new Set([...text.matchAll(/\bsvc_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, ''))),
+];
+const metrics = new Set(['src/app/metrics.ts', 'src/app/cluster-measures.ts'].flatMap((path) => namesIn(read(path))));
+
+describe('deploy/', () => {
+  test.each([RULES, 'deploy/prometheus/svc-gateway.test.yaml', 'deploy/grafana/svc-gateway.json'])(
+    '%s names metrics that exist',
+    (path) => {
+      const named = namesIn(read(path));
+      expect(named.length).toBeGreaterThan(10);
+      expect(named.filter((name) => !metrics.has(name))).toEqual([]);
+    },
+  );
+
+  test('every alert has a test that raises it', () => {
+    const { groups } = parse(read(RULES)) as { groups: { rules: { alert: string }[] }[] };
+    const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
+    const { tests } = parse(read('deploy/prometheus/svc-gateway.test.yaml')) as {
+      tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
+    };
+    const raised = tests
+      .flatMap(({ alert_rule_test: each }) => each)
+      .filter(({ exp_alerts: expected }) => expected.length > 0)
+      .map(({ alertname }) => alertname);
+    expect(raised.sort()).toEqual(alerts.sort());
+  });
+
+  test.skipIf(!hasTool('promtool'))('promtool takes the rules, and their tests pass', () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'svc-gateway.test.yaml'], {
+      cwd: at('deploy/prometheus'),
+      encoding: 'utf8',
+    });
+    expect({ status, said: stdout + stderr }).toMatchObject({ status: 0 });
+  });
+
+  test('compose.yaml starts one gateway with a database', () => {
+    const text = read('deploy/compose.yaml').replaceAll(/\$\{(\w+):[?-]([^}]*)\}/g, (_, name: string, rest: string) =>
+      name === 'SVC_PUBLIC_URL' ? rest : 'a-value-of-more-than-32-characters-0123456789',
+    );
+    const { services, volumes } = parse(text) as {
+      services: Record<string, { environment: Record<string, string>; volumes: string[]; stop_grace_period: string }>;
+      volumes: object;
+    };
+    const { environment, volumes: mounted, stop_grace_period: grace } = services.gateway!;
+    expect(unknownVariables(environment)).toEqual([]);
+    expect(readConfig(environment).ok).toBe(true);
+    expect(mounted).toEqual(['gateway:/data']);
+    expect(Object.keys(volumes)).toEqual(['gateway', 'postgres']);
+    expect(Number.parseInt(grace, 10)).toBeGreaterThan(Number(VARIABLES.SVC_SHUTDOWN_SECS.fallback) + 3);
+  });
+
+  test('the service of systemd names settings that exist, and leaves the time that a stop takes', () => {
+    const unit = read('deploy/systemd/svc-gateway.service');
+    const named = [...unit.matchAll(/\b(SVC_[A-Z_]+)=/g)].map(([, name]) => name);
+    expect(named).toEqual(['SVC_DATA_DIR']);
+    const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? [];
+    expect(Number(seconds)).toBeGreaterThan(Number(VARIABLES.SVC_SHUTDOWN_SECS.fallback) + 3);
+  });
+
+  test.skipIf(!hasTool('systemd-analyze'))('systemd knows all of the service, and finds its exposure low', () => {
+    const { stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', at('deploy/systemd/svc-gateway.service')],
+      { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C', SYSTEMD_COLORS: '0' } },
+    );
+    expect(stderr).not.toMatch(/Unknown|ignoring/);
+    expect(Number(/Overall exposure level for svc-gateway\.service: ([\d.]+)/.exec(stdout)?.[1])).toBeLessThan(2);
+  });
+
+  test('every file is named in the page about it', () => {
+    const page = read('docs/deploy.md');
+    for (const name of readdirSync(at('deploy'))) expect(page).toContain(`deploy/${name}`);
+  });
+});
