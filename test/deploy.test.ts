@@ -65,7 +65,7 @@ describe('deploy/', () => {
     expect(Number.parseInt(grace, 10)).toBeGreaterThan(Number(VARIABLES.SVC_SHUTDOWN_SECS.fallback) + 3);
   });
 
-  test('the service of systemd names settings that exist, and leaves the time that a stop takes', () => {
+  test('the service of systemd names settings that exist, and has time to stop', () => {
     const unit = read('deploy/systemd/svc-gateway.service');
     const named = [...unit.matchAll(/\b(SVC_[A-Z_]+)=/g)].map(([, name]) => name);
     expect(named).toEqual(['SVC_DATA_DIR']);
@@ -73,7 +73,7 @@ describe('deploy/', () => {
     expect(Number(seconds)).toBeGreaterThan(Number(VARIABLES.SVC_SHUTDOWN_SECS.fallback) + 3);
   });
 
-  test.skipIf(!hasTool('systemd-analyze'))('systemd knows all of the service, and finds its exposure low', () => {
+  test.skipIf(!hasTool('systemd-analyze'))('systemd knows the service, and finds its exposure low', () => {
     const { stdout, stderr } = spawnSync(
       'systemd-analyze',
       ['security', '--offline=true', at('deploy/systemd/svc-gateway.service')],
