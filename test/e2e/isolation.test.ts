@@ -185,7 +185,18 @@ describe('isolation', () => {
     snapshot: 'true',
     lineage: 'true',
   };
-  const UNFILTERED: readonly QueryName[] = ['from', 'to', 'active', 'cascade', 'cursor', 'op_home', 'ticket', 'wait'];
+  const UNFILTERED: readonly QueryName[] = [
+    'from',
+    'to',
+    'active',
+    'cascade',
+    'cursor',
+    'model',
+    'provider',
+    'op_home',
+    'ticket',
+    'wait',
+  ];
 
   const questions = (): readonly string[] =>
     LISTINGS.flatMap(({ path, query = [] }) => [

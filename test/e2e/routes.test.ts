@@ -70,7 +70,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'delete /api/v1/agents/:org/:team/:agent': scoped(404, 403, 204, 204),
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),
-  'get /api/v1/prices': scoped(403, 200, 200, 200),
+  'get /api/v1/prices': scoped(200, 200, 200, 200),
   'get /api/v1/approvals': scoped(200, 200, 200, 200),
   'get /api/v1/approvals/:id': scoped(404, 404, 404, 404),
   'post /api/v1/approvals/:id/approve': scoped(404, 404, 404, 404),

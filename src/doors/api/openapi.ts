@@ -101,6 +101,7 @@ const TAGS: Readonly<Record<string, string>> = {
   hooks: 'Coding agents that ask before and after each tool.',
   agents: 'Registered agents.',
   budgets: 'Spend and limits.',
+  prices: 'What tokens of models cost.',
   usage: 'What was spent.',
   policies: 'Rules in force.',
   stream: 'Live events.',

@@ -139,7 +139,7 @@ describe('body', () => {
 
   test('null for a required field is refused by name', () => {
     const body = bodyOf('post /api/v1/usage');
-    expect(readBody(body, { agent: AGENT, cost_usd: null })).toMatchObject({ ok: false, fault: { field: 'cost_usd' } });
+    expect(readBody(body, { agent: null, cost_usd: 1 })).toMatchObject({ ok: false, fault: { field: 'agent' } });
     expect(readBody(body, { agent: { ...AGENT, team_id: null }, cost_usd: 1 })).toMatchObject({
       ok: false,
       fault: { field: 'agent.team_id', problem: 'must be a string' },

@@ -179,7 +179,9 @@ describe('methods', () => {
       });
     expect(await record(1)).toEqual({ status: 'ok', tier: 'unspecified', period: 'unspecified' });
     expect(await record(6)).toEqual({ status: 'limit_exceeded', tier: 'team', period: 'daily' });
-    expect(await refusal(record(undefined))).toMatchObject({ details: 'cost_usd: is required' });
+    expect(await refusal(record(undefined))).toMatchObject({
+      details: 'cost_usd: is required, or model with its tokens',
+    });
     expect(await refusal(record(-1))).toMatchObject({ details: 'cost_usd: must be a number from 0 to 1000000' });
   });
 
