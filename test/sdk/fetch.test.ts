@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type AgentClient, type AgentClientOptions, createAgentClient } from 'svc-gateway-sdk/fetch';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { policyFile } from '../support/policies.ts';
 
@@ -109,11 +110,12 @@ describe('a client over HTTP', () => {
   });
 
   test('denies while nobody listens', async () => {
-    const client = connect({ url: 'http://127.0.0.1:9', credentialToken: 'token' });
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const client = connect({ url, credentialToken: 'token' });
     expect(await client.check({ action: 'tool.call' })).toMatchObject({
       decision: 'deny',
       unreachable: true,
-      reason: 'cannot reach the gateway: no connection to http://127.0.0.1:9: the connection was refused',
+      reason: `cannot reach the gateway: no connection to ${url}: the connection was refused`,
     });
     expect(client.state).toBe('reconnecting');
   });
