@@ -125,6 +125,11 @@ export class Runs {
       // What was approved may be used up, or changed, by now: then people are asked anew.
       if (round > 0) await this.#sleeper.sleep(PAUSE_POLL_MS, options.signal);
       answer = await checker.check(check, options);
+      // The end of its approval may be known before the signal that ends the operation.
+      if (answer.cause === 'operation_state' && answer.opState === 'terminated') {
+        op.terminate(`operation ${op.opId} may not continue: ${answer.reason}`);
+        throw op.signal.reason;
+      }
     }
     return answer;
   }
