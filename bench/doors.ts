@@ -7,7 +7,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../src/app/package-files.ts';
-import { binaryCodec } from '../src/doors/proto/binary.ts';
 import { freePort } from '../test/support/free-port.ts';
 import { CHECK_PATH } from './lib/answers.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';
@@ -17,7 +16,7 @@ import { startMcpProxy } from './lib/mcp-proxy.ts';
 import { isBrief } from './lib/options.ts';
 import { field } from './lib/protobuf.ts';
 import { heading, headline, line } from './lib/report.ts';
-import { AGENT, CHECK_BODY, type Subject, startGateway, TOKEN } from './lib/subject.ts';
+import { AGENT, CHECK_BODY, CHECK_CALL, type Subject, startGateway, TOKEN } from './lib/subject.ts';
 import { usageOf } from './lib/usage.ts';
 
 const CONNECTIONS = 64;
@@ -179,22 +178,6 @@ async function measureProxy(gateway: Subject): Promise<void> {
   );
 }
 
-const CALL = binaryCodec('CheckActionRequest').encode({
-  agent: AGENT,
-  credentialToken: TOKEN,
-  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
-  spanId: '00f067aa0ba902b7',
-  action: 'tool.call',
-  resource: 'web_search',
-  attributes: undefined,
-  estimatedCostUsd: 0,
-  caller: undefined,
-  dryRun: false,
-  correlationId: '',
-  supportedObligations: [],
-  opHome: '',
-}) as Buffer;
-
 const header = (name: string, value: string): Buffer => Buffer.concat([field(1, name), field(2, value)]);
 /** `envoy.service.auth.v3.CheckRequest`: attributes, request, http. */
 const ENVOY = field(
@@ -223,7 +206,7 @@ const EXT_MCP = Buffer.concat([
 ]);
 
 type GrpcDoor = { readonly name: string; readonly method: string; readonly message: Buffer; readonly goal?: number };
-const CHECK: GrpcDoor = { name: 'gRPC', method: 'svc.governance.v1.PolicyService/CheckAction', message: CALL };
+const CHECK: GrpcDoor = { name: 'gRPC', method: 'svc.governance.v1.PolicyService/CheckAction', message: CHECK_CALL };
 const GRPC_DOORS: readonly GrpcDoor[] = [
   CHECK,
   { name: 'Envoy ext_authz', method: 'envoy.service.auth.v3.Authorization/Check', message: ENVOY, goal: 0.9 },

@@ -6,7 +6,6 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { binaryCodec } from '../src/doors/proto/binary.ts';
 import { freePort } from '../test/support/free-port.ts';
 import { CHECK_PATH } from './lib/answers.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';
@@ -16,7 +15,7 @@ import { isBrief } from './lib/options.ts';
 import { installPeers } from './lib/peers.ts';
 import { field } from './lib/protobuf.ts';
 import { heading, headline, line } from './lib/report.ts';
-import { AGENT, CHECK_BODY, startGateway, TOKEN } from './lib/subject.ts';
+import { CHECK_BODY, CHECK_CALL, startGateway } from './lib/subject.ts';
 
 const VERSION = '0.55.0';
 const PACKAGE = `cerbos-${process.platform}-${process.arch}`;
@@ -52,21 +51,6 @@ const CALL_OF_PEER = Buffer.concat([
   field(3, PRINCIPAL),
   field(4, Buffer.concat([field(1, 'tool.call'), field(2, RESOURCE)])),
 ]);
-const CALL = binaryCodec('CheckActionRequest').encode({
-  agent: AGENT,
-  credentialToken: TOKEN,
-  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
-  spanId: '00f067aa0ba902b7',
-  action: 'tool.call',
-  resource: 'web_search',
-  attributes: undefined,
-  estimatedCostUsd: 0,
-  caller: undefined,
-  dryRun: false,
-  correlationId: '',
-  supportedObligations: [],
-  opHome: '',
-}) as Buffer;
 
 type Peer = { readonly url: string; readonly grpc: string; stop(): Promise<void> };
 
@@ -137,7 +121,7 @@ async function measure(binary: string): Promise<void> {
     audited: await rate(`${audited.url}/api/check/resources`, QUESTION),
   });
   const call = () => ({
-    gateway: callsOf(gateway.grpc, 'svc.governance.v1.PolicyService/CheckAction', CALL),
+    gateway: callsOf(gateway.grpc, 'svc.governance.v1.PolicyService/CheckAction', CHECK_CALL),
     silent: callsOf(silent.grpc, METHOD_OF_PEER, CALL_OF_PEER),
     audited: callsOf(audited.grpc, METHOD_OF_PEER, CALL_OF_PEER),
   });
@@ -150,7 +134,7 @@ async function measure(binary: string): Promise<void> {
     // of the map from actions to effects, where 1 is to allow
     if (!answer.includes('tool.call\x10\x01'))
       throw new Error(`the peer does not allow it: ${answer.toString('latin1')}`);
-    await callOnce(gateway.grpc, 'svc.governance.v1.PolicyService/CheckAction', CALL);
+    await callOnce(gateway.grpc, 'svc.governance.v1.PolicyService/CheckAction', CHECK_CALL);
     call(); // warm
     report('gRPC', Array.from({ length: ROUNDS }, call));
   } else console.log('  h2load is not installed: gRPC is not measured');
