@@ -2,7 +2,7 @@ import type { FaultKind } from '../core/fault.ts';
 import { HTTP_STATUS } from './engine/reply.ts';
 import { RPC_CODE } from './shared/rpc-code.ts';
 
-/** What a caller should know of an error, and do about it; both in Markdown. */
+/** Explains an error and how to fix it; both in Markdown. */
 type Explanation = { readonly meaning: string; readonly remedy: string };
 
 const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {

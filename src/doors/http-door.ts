@@ -58,7 +58,7 @@ export class HttpDoor {
     });
   }
 
-  /** What serves, for the operator. */
+  /** Describes the HTTP engine to the operator. */
   get engine(): string {
     return this.#chosen.description;
   }

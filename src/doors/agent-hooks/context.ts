@@ -21,7 +21,7 @@ const POINTS = [
 
 const toolCall = z.looseObject({ id: z.string().min(1), name: z.string().min(1), args: z.looseObject({}) });
 
-/** What it has besides, such as the messages of a model call, is neither judged nor logged. */
+/** Other fields, such as the messages of a model call, are neither judged nor logged. */
 export const agentContext = z.looseObject({
   spec: z.literal('agent-hooks/0.1'),
   interception_point: z.enum(POINTS),

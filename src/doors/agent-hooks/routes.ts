@@ -153,7 +153,7 @@ type Asker = {
   readonly caller: Caller;
 };
 
-/** Where the entry of the audit log is, and the operation. */
+/** Points to the audit entry and the operation. */
 function evidenceOf({ auditId, opId }: Verdict): { readonly evidence?: z.output<typeof evidence> } {
   const pointers = {
     ...(auditId !== undefined && { audit_id: String(auditId) }),

@@ -32,7 +32,7 @@ const RESULT = { pass: 1, mutated: 2, error: 3 } as const;
 const ERROR = { code: 1, reason: 2 } as const;
 const ERROR_CODE = { unknown: 0, permissionDenied: 1, resourceExhausted: 2, invalid: 3 } as const;
 
-/** Of headers and metadata, in bytes: they are read before anybody is known. */
+/** Limits headers and metadata, in bytes: they are read before the caller is known. */
 const MAX_HEAD_BYTES = 128 * 1024;
 
 type Identity = { readonly authorization: string | undefined; readonly claimed: string | undefined };
@@ -176,7 +176,7 @@ function readSubscriptions({ notifications }: JsonObject): Result<undefined, Fau
     : invalid('params.notifications.resourceSubscriptions', 'must be empty; use resources/subscribe');
 }
 
-/** What a request of MCP is about; undefined for those that pass. What is not known here is not passed on. */
+/** Returns the subject of an MCP request, or undefined for requests that pass. Unknown requests are refused. */
 function askedBy({ method, payload }: McpMessage): Result<Asked | undefined, Fault> {
   if (method === '') return invalid('method', 'is required');
   if (PASSING.has(method)) return ok(undefined);
@@ -228,7 +228,7 @@ const LISTS: Readonly<Record<string, { readonly member: string; readonly key: st
 /** Each item of a list is a question about each of the servers whose lists were joined. */
 const MAX_QUESTIONS = 10_000;
 
-/** Of a list of 4 MiB whose items have schemas; nobody's attributes. */
+/** Limits for a list of 4 MiB whose items have schemas; nobody's attributes. */
 const LIST_LIMITS: StructLimits = { depth: 64, keys: 200_000, items: 100_000, isExact: false };
 const LIST_MARKS = 300_000;
 

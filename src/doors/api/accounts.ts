@@ -386,7 +386,7 @@ const INVITE_ROUTES: readonly Route[] = [
   },
 ];
 
-/** What people do with their own account. */
+/** Routes for people's own accounts. */
 const OWN_ROUTES: readonly Route[] = [
   {
     method: 'post',

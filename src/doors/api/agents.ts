@@ -59,7 +59,7 @@ const own = async ({ voucher }: FromAgent): Promise<HttpReply> =>
 /** In characters. */
 const MAX_REASON = 512;
 
-/** What stands between an agent and what it calls has refused something: it is on record as a denied check. */
+/** Records a refusal by a proxy between an agent and its target as a denied check. */
 async function recordOwn(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
   const bearer = await knownBearer(ports, raw.headers.get('authorization'), raw.caller);
   if (!bearer.ok) return bearer;

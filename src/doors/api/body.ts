@@ -144,7 +144,7 @@ export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
 
-/** What listings have in common: who asks, for which org, and for which page. */
+/** Fields that all listings share: who asks, for which org, and for which page. */
 export type Listing = OrgFilter & PageRequest;
 
 /**

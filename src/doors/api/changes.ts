@@ -1,4 +1,4 @@
-/** What people and files have changed, from the audit log (docs/spec.md, Changes). */
+/** Lists changes made by people and files, from the audit log (docs/spec.md, Changes). */
 import type { AuditEntry } from '../../core/audit/audit.ts';
 import { CHANGE_EVENTS, changeOf } from '../../core/audit/changes.ts';
 import { ok } from '../../core/base/result.ts';

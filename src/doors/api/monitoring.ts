@@ -7,7 +7,9 @@ import { describeApi } from './openapi.ts';
 import { liveness, readiness } from './shapes.ts';
 
 export type MonitoringRouteOptions = {
-  /** Where the gateway listens. If not only on this machine, metrics need a credential that sees every org. */
+  /**
+   * The address the gateway listens on. Unless it is a loopback address, metrics need a credential that sees every org.
+   */
   readonly httpHost: string;
 };
 

@@ -1,7 +1,7 @@
 /** An example for a schema, made from it, so that it always fits: a table says what a name stands for. */
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Of a uint64, which is text in the JSON of protobuf. */
+/** Matches a uint64, which is text in the JSON of protobuf. */
 export const DIGITS = '^\\d+$';
 const TIME = '2026-01-31T12:00:00Z';
 

@@ -155,7 +155,7 @@ const PROBLEM: Json = {
 
 const header = (description: string, type = 'string'): Json => ({ description, schema: { type } });
 
-/** What answers may carry, besides the headers of every answer. */
+/** Headers that answers may carry, besides the headers of every answer. */
 const HEADERS = {
   'WWW-Authenticate': header('`Bearer`; includes the required scope if the credential lacks it.'),
   'Retry-After': header('Seconds to wait before retrying.', 'integer'),
@@ -245,7 +245,7 @@ function operationIdOf({ method, path }: Route): string {
   return [method, ...words, ...(path.startsWith(PREFIX) ? [] : ['root'])].join('_');
 }
 
-/** Those in use, in the order of the table. */
+/** Returns the tags in use, in the order of the table. */
 function tagsOf(operations: readonly Node[]): readonly Json[] {
   const used = new Set(operations.flatMap(({ tags }) => tags as readonly string[]));
   return Object.entries(TAGS).flatMap(([name, description]) => (used.has(name) ? [{ name, description }] : []));

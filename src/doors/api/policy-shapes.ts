@@ -1,4 +1,4 @@
-/** What the rows about the life of policies answer, as JSON. */
+/** JSON shapes of the answers about the lifecycle of policies. */
 import { z } from 'zod';
 import { nextCursor, rfc3339 } from './shapes.ts';
 

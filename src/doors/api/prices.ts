@@ -1,4 +1,4 @@
-/** What tokens of a model cost (docs/spec.md, Prices). */
+/** Routes for token prices of models (docs/spec.md, Prices). */
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import type { Price } from '../../core/prices/price.ts';

@@ -25,8 +25,8 @@ import { Router } from './router.ts';
 /** In bytes. A larger body is answered with 413 (docs/spec.md, Errors). */
 const MAX_BODY_BYTES = 1024 * 1024;
 /**
- * One listing at a time: a second one would double how long checks wait for this thread, which spends more time on a
- * page than the main thread.
+ * Runs one listing at a time: a second one would double how long checks wait for this thread, which spends more time on
+ * a page than the main thread.
  */
 const LISTINGS = { atOnce: 1, places: 1024 };
 
@@ -85,7 +85,7 @@ const inProgressOf = ({ limit, what }: ConcurrencyLimit): InProgress => ({
 class RouteServer {
   readonly #options: RouteServerOptions;
   readonly #router: Router<Route>;
-  /** Of the rows with a limit of their own. */
+  /** Requests in progress on routes with a limit of their own. */
   readonly #inProgress: ReadonlyMap<Route, InProgress>;
   /** Requests of queued rows that run or wait. */
   readonly #queue = new FairQueue(LISTINGS);
@@ -281,11 +281,11 @@ function headOf(guarded: RouteHead): Head {
   };
 }
 
-/** What a page could make a browser send in its user's place, or read under a name of its own. */
+/** Refuses what a page could make a browser send in its user's place, or read under a host name of its own. */
 const forbiddenTo = ({ method, isForOwnHosts }: Route): Forbidden =>
   method === 'get' ? { origins: false, hosts: isForOwnHosts === true } : { origins: true, hosts: true };
 
-/** What outlives the handler of its request: parsing waits until the caller is known. */
+/** Copies a body that outlives its request's handler: parsing waits until the caller is known. */
 const copyOf = (body: BodyResult): BodyResult =>
   body.kind === 'whole' ? { kind: 'whole', bytes: Buffer.from(body.bytes) } : body;
 

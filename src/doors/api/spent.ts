@@ -1,4 +1,4 @@
-/** What was spent, in bodies: a cost, or a model with its tokens. */
+/** Reads spending from request bodies: a cost, or a model with its tokens. */
 import { z } from 'zod';
 import { MAX_TOKENS } from '../../core/prices/price.ts';
 import { MAX_LABEL_BYTES } from '../shared/limits.ts';

@@ -1,4 +1,4 @@
-/** What belongs to the live stream but is plain HTTP (docs/spec.md, Live stream). */
+/** Plain HTTP routes of the live stream (docs/spec.md, Live stream). */
 import { fail, ok } from '../../core/base/result.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, QueryName, Route } from '../engine/route.ts';

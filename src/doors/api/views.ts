@@ -22,7 +22,7 @@ export const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
   agent_id: agentId,
 });
 
-/** What an operation is about, and how it ended; null for what is not known. */
+/** The subject and the outcome of an operation; unknown fields are null. */
 export const aboutView = (op: Omit<OpView, 'agent' | 'acknowledgedAtMs'>) => ({
   action: op.action ?? null,
   resource: op.resource ?? null,

@@ -1,4 +1,4 @@
-/** What other gateways state of their audit logs (docs/audit-log.md, Witnesses). */
+/** Accepts other gateways' statements about their audit logs (docs/audit-log.md, Witnesses). */
 import { z } from 'zod';
 import { ok } from '../../core/base/result.ts';
 import { msOfRfc3339 } from '../../core/base/time.ts';

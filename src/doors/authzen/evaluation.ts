@@ -1,4 +1,4 @@
-/** What AuthZEN 1.0 asks, read: one evaluation, or many with defaults. Knows nothing of who asks. */
+/** Parses requests of AuthZEN 1.0: one evaluation, or many with defaults. Knows nothing of the caller. */
 import { z } from 'zod';
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
@@ -38,7 +38,7 @@ export type Semantic = (typeof SEMANTICS)[number];
 
 const { subject, action, resource, context } = evaluation.shape;
 
-/** What an item of `evaluations` does not name is taken whole from beside the list. */
+/** Keys that an item of `evaluations` lacks are taken whole from beside the list. */
 export const evaluations = z.looseObject({
   subject: optional(subject),
   action: optional(action),
@@ -92,7 +92,7 @@ function readOp(traceId: string | undefined, spanId: string | undefined): Result
   return ok({ traceId, spanId });
 }
 
-/** What can be seen of a request that cannot be read; '' for what cannot. */
+/** The parts that can be read of a malformed request; '' for the others. */
 export type Legible = { readonly action: string; readonly resource: string };
 
 export const legibleIn = (body: unknown): Legible => ({

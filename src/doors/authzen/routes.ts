@@ -128,11 +128,11 @@ async function refused(asker: Asker, body: unknown, fault: Fault): Promise<HttpR
   return recorded.ok ? fail(fault) : recorded;
 }
 
-/** What cannot be read is on record with as much as can be seen of it. */
+/** Records a malformed request with the parts that can be read. */
 const recordUnread = ({ ports, bearer, named }: Asker, legible: Legible, fault: Fault) =>
   recordRefusal(ports, bearer, { claimed: named, ...legible, reason: explain(fault) });
 
-/** What a client needs to find the rest. Searches are not served, so they are not named. */
+/** Metadata that lets a client find the endpoints. Searches are not served, so they are not named. */
 const discover =
   ({ publicUrl, scheme = 'http' }: AuthzenRouteOptions) =>
   async ({ headers }: HttpRequest): Promise<HttpReply> => {
@@ -155,7 +155,7 @@ const hostOf = (host: string | undefined): string =>
 export type AuthzenRouteOptions = {
   /** SVC_PUBLIC_URL. */
   readonly publicUrl?: string | undefined;
-  /** Where no public URL is set; default: `http`. */
+  /** Used when no public URL is set; default: `http`. */
   readonly scheme?: 'http' | 'https';
 };
 

@@ -35,7 +35,7 @@ export class ConnectHead extends GuardedHead {
 /** An answer of the protocol. Without headers, a success is sent the fastest way. */
 export type ConnectReply = HttpResponse & Required<Pick<HttpResponse, 'text'>>;
 
-/** Of a body in envelopes, as clients of streams send and read it. */
+/** Media types of enveloped bodies, as clients of streams send and read them. */
 const STREAM_TYPES = ['application/connect+json', 'application/connect+proto'] as const;
 type StreamType = (typeof STREAM_TYPES)[number];
 

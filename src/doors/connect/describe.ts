@@ -6,7 +6,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-/** What the paths need among the components. */
+/** The paths, and the components they refer to. */
 export type DescribedMethods = { readonly paths: Json; readonly schemas: Json };
 
 export function describeMethods(): DescribedMethods {

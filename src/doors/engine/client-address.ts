@@ -1,6 +1,6 @@
 /**
- * Where a request comes from: the other end of its connection or, when that is a trusted proxy, the address that the
- * proxy names.
+ * Finds the client's address: the peer of its connection or, if that is a trusted proxy, the address that the proxy
+ * names.
  */
 
 import { BlockList, isIP } from 'node:net';

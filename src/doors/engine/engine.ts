@@ -1,4 +1,4 @@
-/** What the doors need of an HTTP server. There are two: uWebSockets.js (`native.ts`) and node:http (`node.ts`). */
+/** The HTTP server as the doors see it. There are two: uWebSockets.js (`native.ts`) and node:http (`node.ts`). */
 import type { TlsIdentity } from '../../ports/tls.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
 
@@ -26,7 +26,7 @@ export type RequestHead = {
   /** In lower case. */
   readonly method: string;
   readonly path: string;
-  /** What follows the question mark. */
+  /** The part after the question mark. */
   readonly query: string;
   /** By its name in lower case; empty where there is none. */
   header(name: string): string;
@@ -34,7 +34,7 @@ export type RequestHead = {
   forEach(take: (name: string, value: string) => void): void;
 };
 
-/** What becomes of an answer. */
+/** Hears how an answer ended. */
 export type AnswerListener = {
   /** The client has gone, before all of the answer had left. */
   gone(): void;

@@ -82,7 +82,7 @@ export type Sending = {
 };
 
 /**
- * One request and its answer: the only holder of the engine's `Answer`, so that nothing is written after the client has
+ * A request and its answer: the only holder of the engine's `Answer`, so that nothing is written after the client has
  * gone or has its answer.
  */
 export class Exchange implements AnswerListener {
@@ -131,14 +131,14 @@ export class Exchange implements AnswerListener {
   }
 
   /**
-   * Where a client waits in vain to be asked for its body, cut it off: Java's waits for ever, through its own time-out,
-   * when anything else comes first, even 417.
+   * A client that waits in vain for `100 Continue` must be disconnected: Java's waits forever, past its own time-out,
+   * if anything else comes first, even 417.
    */
   asksForBody(expectation: string | undefined): boolean {
     return this.#answer.asksForBody(expectation);
   }
 
-  /** Of a request whose body comes in chunks. */
+  /** Notes that the request's body comes in chunks. */
   noteChunks(): void {
     this.#answer.noteChunks();
   }

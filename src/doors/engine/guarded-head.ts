@@ -15,7 +15,10 @@ const AUTHORIZED_TWICE: Fault = {
   problem: 'must not be sent more than once',
 };
 
-/** What pages of others may not do: send it from their origin, or ask for a name that is not the gateway's. */
+/**
+ * Forbids requests that other sites' pages could make: those from their origin, or for a name that is not the
+ * gateway's.
+ */
 export type Forbidden = { readonly origins: boolean; readonly hosts: boolean };
 
 const NOT_FORWARDED: readonly string[] = [];
@@ -23,7 +26,7 @@ const NOT_FORWARDED: readonly string[] = [];
 export class GuardedHead implements Caller {
   /** In lower case. */
   readonly method: string;
-  /** What follows the question mark. */
+  /** The part after the question mark. */
   readonly query: string;
   origin: string | undefined = undefined;
   // Undefined when not sent, or empty.
@@ -61,7 +64,7 @@ export class GuardedHead implements Caller {
 
   /** The fault where it is ambiguous who asks, or a page of another site does. */
   refusal(own: Own, { origins, hosts }: Forbidden): Fault | undefined {
-    // Of two, a proxy may have checked the other one.
+    // Given two credentials, a proxy may have checked the other one.
     if (this.#isAuthorizedTwice) return AUTHORIZED_TWICE;
     const foreign =
       (hosts ? refuseForeignHost(this.#host, own.hosts) : undefined) ??

@@ -11,7 +11,7 @@ export type Uws = typeof import('uWebSockets.js');
 export type Machine = {
   readonly platform: string;
   readonly arch: string;
-  /** Of Node.js, such as `24.21.0`. */
+  /** The version of Node.js, such as `24.21.0`. */
   readonly node: string;
   /** The version of its interface for native modules, which names the files of builds. */
   readonly modules: string;
@@ -72,7 +72,7 @@ export function findNativeBuild(load: Load = require, machine = THIS_MACHINE): F
 const isUws = (library: unknown): library is Uws =>
   typeof library === 'object' && library !== null && 'App' in library && 'SSLApp' in library;
 
-/** What the loader says, which may be pages long, in a few words. */
+/** Shortens the loader's message, which may be pages long. */
 function reasonOf(error: unknown, name: string, load: Load, { platform, arch, node }: Machine): string {
   const text = messageOf(error);
   const needed = [...text.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
@@ -97,7 +97,7 @@ const majorOf = (node: string): number => Number.parseInt(node, 10);
 
 const OFFICIAL = 'npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.69.0';
 
-/** What the operator can do about it. */
+/** Tells the operator how to fix it. */
 function remedyFor(missing: readonly Missing[], { platform, node }: Machine): string {
   if (missing.every(({ reason }) => reason === 'is not installed')) return 'run npm install --include=optional';
   if (missing.some(({ reason }) => reason.startsWith('needs glibc')))

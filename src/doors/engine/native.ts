@@ -33,15 +33,15 @@ const LOOKED_AT = 1 / 16;
 /** In characters or bytes. A longer answer may not find room in the system, so it is followed until it has left. */
 const LONG_ANSWER = 16 * 1024;
 /**
- * One in at most this many answers without content ends its connection. They cannot be held back, and nothing tells
- * whether they are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for
+ * Ends the connection of one in at most this many answers without content. They cannot be held back, and nothing tells
+ * whether they are read, so unread ones would pile up. The choice is random: otherwise a client could arrange for
  * others to be hit. The library gives each of them a length, where HTTP wants none for a 204 too.
  */
 const CONTENTLESS_AT_MOST = 1024;
 const someContentless = (): number => Math.ceil((CONTENTLESS_AT_MOST * (1 + Math.random())) / 2);
 /** Closes all its sockets. The types of older releases lack it. */
 type ClosableApp = TemplatedApp & { close(): void };
-/** What the library answers when a frame would exceed `maxBackpressure`. */
+/** The library's answer when a frame would exceed `maxBackpressure`. */
 const DROPPED = 2;
 
 export function createNativeEngine(uws: Uws): Engine {

@@ -112,7 +112,7 @@ function handshakesOf(server: SecureServer): () => void {
   };
 }
 
-/** Where a connection is one of HTTP: with TLS, once the handshake is done. */
+/** The event that starts an HTTP connection: with TLS, it follows the handshake. */
 const beginsWith = (server: Server | SecureServer): 'connection' | 'secureConnection' =>
   'setSecureContext' in server ? 'secureConnection' : 'connection';
 
@@ -138,7 +138,7 @@ function serveWithoutUpgrade(
   server.emit(beginsWith(server), socket);
 }
 
-/** Where threads cannot share a port, only the first one serves HTTP. */
+/** If threads cannot share a port, only the first one serves HTTP. */
 function listen(
   server: Server | SecureServer,
   host: string,
@@ -298,7 +298,7 @@ class NodeAnswer implements Answer {
   send(status: HttpStatus, type: string | undefined, headers: readonly Header[], content: string | Uint8Array) {
     const length = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
     this.writeHead(status, type, headers, length);
-    // Where each character is a byte, the whole answer is written without looking for others.
+    // If each character is one byte, latin1 writes the whole answer without looking for longer ones.
     return this.#end(content, length === content.length ? 'latin1' : 'utf8');
   }
 

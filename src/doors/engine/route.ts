@@ -93,7 +93,7 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
   readonly query: URLSearchParams;
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
-  /** What the schema makes of the JSON body. Where there is none, the parsed JSON; undefined when there was no body. */
+  /** The JSON body as the schema parsed it. Without a schema, the parsed JSON; undefined if there was no body. */
   readonly body: z.output<Body>;
   readonly remoteAddress: string;
   readonly bearer: string | undefined;
@@ -128,7 +128,7 @@ export type HttpResponse = {
 
 export type HttpReply = Result<HttpResponse, Fault>;
 
-/** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
+/** The shape of a success: the schema of its JSON, another media type, or no content. */
 export type AnswerShape = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
 
 /**
@@ -150,17 +150,20 @@ type Common = {
   readonly isQueued?: true;
   /** Takes any parameters, as probes and pages do. */
   readonly isQueryIgnored?: true;
-  /** Of a row that only reads: refused under a name that is not the gateway's, as all that change something are. */
+  /**
+   * Marks a read-only route that is refused under a name that is not the gateway's, as all routes that change something
+   * are.
+   */
   readonly isForOwnHosts?: true;
   // From here on: what OpenAPI says about the row.
-  /** One line. */
+  /** A single line. */
   readonly summary: string;
   /** The JSON body it takes. */
   readonly body?: z.ZodType;
   readonly query?: readonly QueryName[];
   /** The successful answers by status. */
   readonly answers?: Readonly<Record<number, AnswerShape>>;
-  /** What its errors look like, where they are no problem documents but those of another protocol. */
+  /** The shape of its errors, if they follow another protocol instead of being problem documents. */
   readonly failure?: z.ZodType;
   /** Headers of its successful answers. */
   readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition' | 'svc-incomplete')[];

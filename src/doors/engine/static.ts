@@ -75,7 +75,8 @@ const SHARED_HEADERS: readonly Header[] = [
 ];
 
 /**
- * One row for each file of the folder, and for its index.html one for each page. Throws when there is no such folder.
+ * Returns a route for each file of the folder, and for its index.html a route for each page. Throws if the folder is
+ * missing.
  */
 export function staticRoutes(folder: string): readonly Route[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

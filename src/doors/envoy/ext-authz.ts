@@ -39,10 +39,12 @@ const DENIED = { status: 1, headers: 2, body: 3 } as const;
 const HTTP_STATUS = { code: 1 } as const;
 const OK_RESPONSE = { headersToRemove: 5 } as const;
 
-/** Those that say nothing of who somebody is. All others, cookies and tokens among them, are dropped unread. */
+/**
+ * Headers that say nothing about the caller's identity. All others, cookies and tokens among them, are dropped unread.
+ */
 const HARMLESS = ['accept', 'content-length', 'content-type', 'user-agent'];
 
-/** Of the head of a request, in bytes: Envoy takes 60 KiB unless it is configured otherwise. */
+/** Limits the head of a request, in bytes: Envoy takes 60 KiB unless it is configured otherwise. */
 const MAX_HEAD_BYTES = 128 * 1024;
 
 /** Names in lower case. Of a name that is there twice, both. */
@@ -78,7 +80,7 @@ export function envoyService(ports: WirePorts, { count, onDefect }: ForeignOptio
   return new Map([[`/${ENVOY_SERVICE}/Check`, method]]);
 }
 
-/** Where the parts of the request's head lie; its body is passed over. Throws `Malformed`. */
+/** Locates the parts of the request's head; its body is skipped. Throws `Malformed`. */
 function httpIn(bytes: Buffer): { readonly fields: BytesFields; readonly headers: Headers } {
   const attributes = messageIn(fieldsOf(bytes, REQUEST.attributes), REQUEST.attributes, ATTRIBUTES.request);
   const request = messageIn(attributes, ATTRIBUTES.request, INNER_REQUEST.http);

@@ -25,7 +25,7 @@ export type Limits = {
   readonly maxStreams: number;
 };
 
-/** What the bounds ask of a call. */
+/** A call as the bounds see it. */
 export type Bounded = {
   /** Its connection, unless that has ended. */
   readonly session: Http2Session | undefined;
@@ -41,7 +41,7 @@ export type Bounded = {
   readonly cut: () => void;
 };
 
-/** Of all streams, the part that strangers may have. */
+/** The share of all streams that unauthenticated callers may have. */
 const STRANGERS_PART = 1 / 8;
 /** Four connections full of them. Agents behind one address show their credential with the first message. */
 const MAX_STRANGERS_OF_ADDRESS = 1_024;
@@ -56,7 +56,7 @@ const TOO_MANY_STRANGERS = grpcError({
 export class Bounds {
   readonly #limits: Limits;
   readonly #calls = new Set<Bounded>();
-  /** Of this turn. */
+  /** Calls that came in this turn of the event loop. */
   #fresh: Bounded[] = [];
   #heldBytes = 0;
   #streams = 0;

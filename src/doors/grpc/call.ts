@@ -1,4 +1,4 @@
-/** One call: a stream of HTTP/2 with messages of gRPC on it, its deadline, its bounds and its end. */
+/** A gRPC call: a stream of HTTP/2 with messages on it, its deadline, its bounds and its end. */
 import {
   constants,
   type Http2Session,
@@ -22,9 +22,9 @@ import {
   trailersOf,
 } from './status.ts';
 
-/** What serves one call, and is called in this order. */
+/** Serves one call. The methods are called in this order. */
 export type Receiver = {
-  /** One message of the client. Where the request is one message, it has come whole and the client has ended it. */
+  /** Receives a message of the client. A unary request has come whole, and the client has ended it. */
   readonly receive: (message: Buffer) => void;
   /** The client of a stream has sent its last message. */
   readonly halfClose?: () => void;
@@ -40,7 +40,7 @@ export type Method = {
   /** How many messages. */
   readonly request: 'one' | 'many';
   readonly response: 'one' | 'many';
-  /** Of a message of the client. */
+  /** Limits a message of the client. */
   readonly maxBytes: number;
   /**
    * Whether a stream may stay open although its caller has shown no valid credential (see `Call.recognize`). Otherwise
@@ -56,7 +56,7 @@ export type CallOptions = {
   readonly head: Head;
   readonly method: Method;
   readonly bounds: Bounds;
-  /** Of the client, as the network knows it. */
+  /** The client's address. */
   readonly address: string;
   /** Called with a defect that occurred while answering; the caller gets `internal`. */
   readonly onDefect: (error: unknown) => void;
@@ -64,7 +64,7 @@ export type CallOptions = {
 
 /** In bytes. A client that reads no more than this within its time counts as stalled. */
 const PIECE_BYTES = 16 * 1024;
-/** What the call of a stranger, or one whose request is incomplete, takes beside its bytes, about. */
+/** Approximate memory of an unauthenticated or incomplete call, besides its bytes. */
 const CALL_BYTES = 8 * 1024;
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc+proto', 'grpc-accept-encoding': 'identity' } as const;
@@ -110,7 +110,7 @@ export class Call implements Bounded {
   /** Since when something has been awaited of the client; undefined between the messages of a stream. */
   #sinceMs: number | undefined;
   #pieceMs = this.#openedMs;
-  /** What counts as half sent for this call. */
+  /** Bytes of this call that count as half sent. */
   #heldBytes = 0;
   #isIncomplete = false;
   /** A stream whose caller has shown no valid credential. */
@@ -296,7 +296,7 @@ export class Call implements Bounded {
     }
   }
 
-  /** What is thrown in here must not reach Node.js, or one call would end all. */
+  /** An exception must not reach Node.js, or one call would end all. */
   readonly #take = (piece: Buffer): void => {
     try {
       this.#unreadSinceMs = undefined;
@@ -351,7 +351,7 @@ export class Call implements Bounded {
     if (this.#isAll && !this.#isPaused && !this.#isHalfClosed && this.#method.request === 'many') this.#halfClose();
   }
 
-  /** What was sent is not taken, and nothing behind it. */
+  /** Refuses the bytes that were sent, and all that follow. */
   #refuse(status: GrpcStatus): void {
     this.#reader.clear();
     this.#account();

@@ -36,7 +36,7 @@ const MAX_UNANSWERED = 1024;
 const { decode } = binaryCodec('StreamCheckActionsRequest');
 const { encode } = binaryCodec('StreamCheckActionsResponse');
 
-/** One stream. It is open, then half-closed by the client while answers are still due, then over. */
+/** Serves one stream. It is open, then half-closed by the client while answers are still due, then over. */
 export class CheckStream implements Receiver {
   readonly #call: Call;
   readonly #options: CheckStreamOptions;

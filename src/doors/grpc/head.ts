@@ -9,7 +9,7 @@ export type Head = {
   readonly authorization: string | undefined;
   /** How long the client waits for the end of the call; Infinity: as long as it takes. */
   readonly timeoutMs: number;
-  /** What compressed messages of the call are compressed with; undefined: none may be. */
+  /** The compression of the call's messages; undefined: none may be compressed. */
   readonly encoding: string | undefined;
 };
 
@@ -69,8 +69,8 @@ function timeoutOf(header: string | undefined): number | undefined {
 }
 
 /**
- * Of several fields, Node.js silently keeps only the first. A value that is not printable ASCII is no metadata, so it
- * is left out.
+ * Node.js silently keeps only the first of several fields. A value that is not printable ASCII is not valid metadata,
+ * so it is left out.
  */
 function authorizationOf(first: string, fields: readonly string[]): string | undefined {
   let times = 0;
@@ -81,5 +81,5 @@ function authorizationOf(first: string, fields: readonly string[]): string | und
 }
 
 const MAX_QUOTED = 64;
-/** What the client sent, as far as it is said back. */
+/** Makes the client's text safe to repeat in an answer. */
 export const quoted = (text: string): string => cutText(text, MAX_QUOTED).replace(/[^ -~]/g, '?');

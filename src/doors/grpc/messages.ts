@@ -30,7 +30,7 @@ export function joinMessages(messages: readonly Buffer[]): Buffer {
   return joined;
 }
 
-/** What comes of a stream, in pieces that begin and end anywhere, taken apart into messages. */
+/** Splits a stream, whose pieces begin and end anywhere, into messages. */
 export class MessageReader {
   /** Not read yet, the first of them longer than the prefix if any longer ones have come. */
   readonly #pieces: Buffer[] = [];
@@ -72,7 +72,7 @@ export class MessageReader {
     return this.#bytes < PREFIX_BYTES ? undefined : this.#first(PREFIX_BYTES).readUInt32BE(1);
   }
 
-  /** Of the message that is coming, whose prefix is there. */
+  /** Tells whether the next message, whose prefix has come, is compressed. */
   get isNextCompressed(): boolean {
     return this.#pieces[0]![0] !== 0;
   }

@@ -15,7 +15,7 @@ import { type GrpcStatus, grpcError, OK } from './status.ts';
 /** By their paths: `/package.Service/Method`. */
 export type Methods = ReadonlyMap<string, Method>;
 
-/** What a service of another protocol needs of the door besides its ports. */
+/** The options that a service of another protocol needs besides its ports. */
 export type ForeignOptions = {
   /** Called for each message. */
   readonly count: () => void;
@@ -23,7 +23,7 @@ export type ForeignOptions = {
   readonly onDefect: (error: unknown) => void;
 };
 
-/** What goes wrong is a fault of the gateway, or a status where a service has other words for it. */
+/** Failures are faults of the gateway, or a status if a service has other words for them. */
 export type Outcome<T> = Result<T, Fault | GrpcStatus>;
 
 type Coded<Request, Response> = {
@@ -34,7 +34,7 @@ type Coded<Request, Response> = {
 
 const statusOf = (fault: Fault | GrpcStatus): GrpcStatus => ('code' in fault ? fault : grpcError(fault));
 
-/** One message for one message. */
+/** Serves a unary method. */
 export function unary<Request, Response>({
   decode,
   encode,
@@ -43,7 +43,7 @@ export function unary<Request, Response>({
   handle,
   statusOk = () => OK,
 }: Coded<Request, Response> & {
-  /** What is needed of the metadata; everything else of it is dropped while the message is on its way. */
+  /** Picks the metadata to keep; the rest is dropped while the message is on its way. */
   readonly keep?: (metadata: IncomingHttpHeaders) => string | undefined;
   readonly handle: (request: Request, call: Call, kept: string | undefined) => Promise<Outcome<Response>>;
   /** With what metadata a success ends. */
@@ -71,7 +71,7 @@ export function unary<Request, Response>({
   };
 }
 
-/** What answers a request with a stream of messages. */
+/** Answers a request with a stream of messages. */
 export type Sender<Response> = {
   readonly call: Call;
   /** False when the client has to read before more is written. */

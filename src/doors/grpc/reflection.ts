@@ -16,7 +16,7 @@ const SERVICES = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alph
 
 /** The numbers of the fields of a ServerReflectionRequest. */
 const ASKED = { fileByName: 3, fileWithSymbol: 4, fileWithExtension: 5, extensionsOf: 6, services: 7 } as const;
-/** Those of a ServerReflectionResponse. */
+/** Field numbers of a ServerReflectionResponse. */
 const ANSWER = { request: 2, files: 4, extensions: 5, services: 6, error: 7 } as const;
 
 /** A name is short. Answers quote the whole request. */

@@ -64,7 +64,7 @@ type Session = {
   pingedMs: number | undefined;
 };
 
-/** What listens for streams. `fields` has the names and values of the head in turns. */
+/** Listens for streams. `fields` alternates the names and values of the head. */
 type OnStream = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -17,7 +17,7 @@ export function givenName(input: Fields, names: readonly string[]): Read<string 
 
 export const MAX_PATHS = 100;
 
-/** What stands in these arguments: a text, or a list of texts. */
+/** Returns the texts in these arguments: each is a text, or a list of texts. */
 export function textsIn(input: Fields, names: readonly string[]): Read<readonly string[]> {
   const texts = new Set<string>();
   for (const name of namesIn(input, names))
@@ -29,7 +29,7 @@ export function textsIn(input: Fields, names: readonly string[]): Read<readonly 
   return ok([...texts]);
 }
 
-/** What policies call a content, and the names that agents give it. */
+/** Maps the policies' name of a content to the names that agents give it. */
 export type Contents = Readonly<Record<string, readonly string[]>>;
 
 /**
@@ -50,7 +50,7 @@ export function withDigests(input: Fields, contents: Contents): Read<Fields> {
   return ok(attributes);
 }
 
-/** Of a text, or of the JSON of any other value. */
+/** Hashes a text, or the JSON of any other value. */
 export function digestsOf(role: string, content: unknown): Fields {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
   return {

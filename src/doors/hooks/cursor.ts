@@ -24,7 +24,7 @@ const NOTICES: ReadonlySet<string> = new Set([
 
 type Event = {
   readonly kind: 'before' | 'after';
-  /** What was called, from the fields of the event. */
+  /** Reads the called tool from the fields of the event. */
   readonly use: (body: Fields) => Read<Use>;
   readonly subjects: (use: Use, body: Fields) => Read<readonly Subject[]>;
   /** Whether it has an id that the event after the call has, too. */

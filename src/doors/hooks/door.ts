@@ -1,4 +1,4 @@
-/** What the hook of a coding agent is answered: its tool call as checks before, and as completions after it. */
+/** Answers the hooks of coding agents: checks before a tool call, completions after it. */
 
 import { isMapping } from '../../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../../core/base/result.ts';
@@ -40,7 +40,7 @@ export class HookDoor {
     const bearer = await knownBearer(this.#ports, headers.get('authorization'), caller);
     if (!bearer.ok) return bearer;
     const claimed = headers.get(AGENT_HEADER) || undefined;
-    // What is refused is on record as denied: the agent may have tried something.
+    // A refusal is recorded as denied: the agent may have tried something.
     const refuse: Refuse = async (subject, reason) => {
       const recorded = await recordRefusal(this.#ports, bearer.value, { claimed, ...subject, reason });
       return recorded.ok ? ok({ kind: 'deny', reason: recorded.value.reason }) : recorded;
@@ -80,7 +80,7 @@ export class HookDoor {
     const problem = problemIn(decided);
     const edited = problem === undefined ? editedInput(call.input, decided) : undefined;
     const refusal = problem ?? (edited?.ok === false ? edited.refusal : undefined);
-    // What does not go on as a whole does not go on in part: the operations that were allowed have failed.
+    // A call that is refused in part is refused as a whole: the operations that were allowed have failed.
     if (refusal !== undefined || isOnly)
       await Promise.all(
         decided.map((one, n) => {
@@ -117,7 +117,7 @@ function keptOf(event: ToolEvent): ToolEvent {
 
 type Claim = { readonly action: string; readonly resource: string };
 
-/** What can be said of a call that was not understood. */
+/** Returns the legible parts of a call that was not understood. */
 function claimIn(body: Result<unknown, Fault>): Claim {
   const { tool_name: tool, toolName = tool } = body.ok && isMapping(body.value) ? body.value : {};
   return { action: 'tool.call', resource: typeof toolName === 'string' ? toolName : '' };

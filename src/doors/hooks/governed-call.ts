@@ -1,4 +1,4 @@
-/** One subject of a tool call, asked for and completed as any agent would do it. */
+/** Checks and completes one subject of a tool call as any agent would. */
 import type { OpId } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
@@ -31,7 +31,7 @@ export type Refuse = (
 /** Who asks, and how long the agent waits. */
 export type Asking = {
   readonly speaker: Vouched;
-  /** What vouches for it now: a key may end while an answer is held. */
+  /** Renews the caller's authority: a key may end while an answer is held. */
   readonly vouch: Vouch;
   readonly caller: Caller;
   /** By `performance.now()`: the answer must have left by then. */
@@ -88,13 +88,13 @@ export class GovernedCalls {
       if (fault.kind === 'not_found') break;
       if (fault.kind !== 'invalid_transition') return completed;
       if (fault.from === 'paused') return ok({ kind: 'stop', reason: PAUSED });
-      // Of equal calls that have ended, only the last is this one.
+      // Among equal calls that have ended, only the last is this one.
       stopped = fault.from === 'terminated' ? { kind: 'stop', reason: TERMINATED } : undefined;
     }
     return ok(stopped ?? { kind: 'completed' });
   }
 
-  /** One check, repeated after a pause or an approval. Anything but an allow is a denial by then. */
+  /** Repeats a check after a pause or an approval. Anything but an allow is a denial by then. */
   async #checkOnce(asking: Asking, { call, spanId, subject, supported }: CheckOf): Promise<Result<CheckAnswer, Fault>> {
     const { vouch, caller, deadlineMs } = asking;
     const { traceId } = call;
@@ -185,7 +185,7 @@ type CheckOf = {
   readonly supported: readonly string[];
 };
 
-/** What is kept of the call while it is held: the subject, and the arguments where the answer may change them. */
+/** Estimates the memory of a held call: the subject, and the arguments if the answer may change them. */
 const bytesOf = ({ input, subjects }: ToolCall, subject: Subject): number =>
   sizeOf(subject) + Math.ceil(sizeOf(input) / subjects.length);
 

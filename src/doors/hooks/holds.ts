@@ -7,7 +7,7 @@ import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import type { Vouch, Vouched } from '../rpc/speaker.ts';
 
-/** Of one thread, half of it of one org. Beyond it, a call that would be held is denied at once. */
+/** Limits of one thread; one org may take half. Beyond them, a call that would be held is denied at once. */
 const MOST = { calls: 1_000, bytes: 16 * 1024 * 1024 };
 
 /** Why a hold is over: the operation was touched, or nobody may or can wait any longer. */
@@ -18,7 +18,7 @@ type Held = {
   readonly vouch: Vouch;
   readonly opId: OpId;
   readonly caller: Caller;
-  /** What has to be kept of the request, about. */
+  /** Approximate size of the request data to keep. */
   readonly bytes: number;
 };
 /** Waits for the next signal, at most until then. */

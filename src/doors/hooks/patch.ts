@@ -5,7 +5,7 @@ import { digestsOf } from './arguments.ts';
 import { absolutePath } from './paths.ts';
 import type { Read, Subject } from './tool.ts';
 
-/** One operation each. Whoever changes more than this at once is asked to do it in parts. */
+/** Each file is one operation. An agent that changes more at once is asked to do it in parts. */
 export const MAX_FILES = 100;
 
 /** Some who apply patches cut off a byte order mark, too, so that a header may stand behind one. */
@@ -34,10 +34,10 @@ type Section = {
   readonly lines: string[];
 };
 
-/** One subject for each file: what is moved is changed in one place and written in another. */
+/** Returns one subject for each file: a move changes one place and writes another. */
 export function subjectsOfPatch(patch: string, cwd: string | undefined): Read<readonly Subject[]> {
   const sections = new Map<string, Section>();
-  /** What the lines that follow belong to. */
+  /** The sections that the next lines belong to. */
   let open: readonly Section[] = [];
   let environment: string | undefined;
   for (const raw of patch.split('\n')) {

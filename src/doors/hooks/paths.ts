@@ -24,7 +24,7 @@ export function absolutePath(path: string, cwd: string | undefined): Read<string
   const isWindows =
     WITH_DRIVE.test(path) || ON_SHARE.test(path) || WITH_DRIVE.test(cwd ?? '') || ON_SHARE.test(cwd ?? '');
   const { resolve, isAbsolute } = isWindows ? win32 : posix;
-  // Of a path such as `\x` or `C:x` on Windows, the drive or the folder is that of the working directory.
+  // A Windows path such as `\x` or `C:x` takes its drive or folder from the working directory.
   if (cwd !== undefined && isAbsolute(cwd)) return ok(slashed(resolve(cwd, path), isWindows));
   if (!isAbsolute(path) || (isWindows && !WITH_DRIVE.test(path) && !ON_SHARE.test(path)))
     return invalid('cwd', 'must be the absolute path of the working directory, because a path is relative to it');

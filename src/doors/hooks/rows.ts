@@ -8,7 +8,7 @@ import { type Fields, type Read, readText, type Subject } from './tool.ts';
 export type Use = { readonly tool: string; readonly input: Fields; readonly cwd: string | undefined };
 export type Mapping = (use: Use) => Read<readonly Subject[]>;
 
-/** What one tool does when it is called. */
+/** Maps one tool to the effect of its call. */
 export type Row = {
   /** The action and its resource, in the words of docs/hooks.md. */
   readonly becomes: string;
@@ -117,7 +117,7 @@ export function shellOf(name: string, ...names: readonly string[]): Row {
   };
 }
 
-/** What is typed into a program that runs, which may be a shell. Nothing, Ctrl-C and Ctrl-D are no command. */
+/** Text typed into a running program, which may be a shell. Nothing, Ctrl-C and Ctrl-D are no command. */
 export const keystrokes = (name: string): Row => {
   const row = shell(name);
   return {

@@ -17,7 +17,7 @@ type SearchRow = {
 
 const MAX_ALTERNATIVES = 64;
 
-/** What a tool looks for and where, one subject for each; the same one only once. */
+/** Collects the targets and places of a search, one subject for each, without repetition. */
 class Found {
   readonly #subjects = new Map<string, Subject>();
   readonly #use: Use;
@@ -37,7 +37,9 @@ class Found {
     return resolved;
   }
 
-  /** What a pattern may match below a folder: the files that it names, and the folder that all of it is in. */
+  /**
+   * Adds the possible matches of a pattern below a folder: the files that it names, and the folder that contains them.
+   */
   addPattern(pattern: string, action: string, folder: string | undefined): Read<unknown> {
     const alternatives = alternativesIn(pattern);
     if (!alternatives.ok) return alternatives;
@@ -143,7 +145,7 @@ function globsIn(input: Fields, names: readonly string[]): Read<readonly string[
     for (const text of texts.value) {
       for (const glob of [text, ...text.split(/\s+/)]) {
         if (leadsOut(glob)) return outside(name);
-        // What it excludes is not read; what is left is what the search of the folder covers.
+        // Excluded files are not read; the search of the folder covers the rest.
         if (glob !== '' && !/^!|^\s|\s$/.test(glob)) globs.add(glob);
       }
     }

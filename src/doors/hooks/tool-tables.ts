@@ -1,6 +1,6 @@
 /**
- * What every tool of every coding agent becomes: which action, on which resource, and from which of its arguments.
- * Tests hold it against the tools that the agents really offer; docs/hook-tools.md is written from it.
+ * Maps every tool of every coding agent to an action and a resource, and names the arguments they come from. Tests
+ * compare it with the tools that the agents really offer; docs/hook-tools.md is written from it.
  */
 import { file, files, patch } from './file-rows.ts';
 import {
@@ -86,7 +86,7 @@ function claudeReach(): readonly NamedRow[] {
   ];
 }
 
-/** Those that change nothing but the agent itself, or that its maker runs. */
+/** Tools that change only the agent itself, or that its maker runs. */
 function claudeOwn(): readonly NamedRow[] {
   const task = ['subject', 'description', 'activeForm', 'metadata'];
   // Starts another agent, whose own calls are asked for like any other.

@@ -1,4 +1,4 @@
-/** What the hooks of all coding agents have in common: an event in, and an answer in the agent's own words out. */
+/** Types that the hooks of all coding agents share: an event in, and an answer in the agent's own words out. */
 import { createHash } from 'node:crypto';
 import { isOpHalf } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
@@ -11,7 +11,7 @@ import { attempt } from '../proto/schema.ts';
 export type Fields = Readonly<Record<string, unknown>>;
 export type Read<T> = Result<T, Fault>;
 
-/** One thing that a tool call does: one check. */
+/** Something a tool call does, checked on its own. */
 export type Subject = {
   readonly action: string;
   readonly resource: string;
@@ -19,7 +19,7 @@ export type Subject = {
   readonly attributes: Fields;
 };
 
-/** One call of a tool. It is one operation for each of its subjects. */
+/** A call of a tool. Each of its subjects is one operation. */
 export type ToolCall = {
   readonly traceId: string;
   readonly spanId: string;
@@ -44,7 +44,7 @@ export type ToolEvent =
       /** Nothing comes after it: the operation completes at once. */
       readonly isOnly: boolean;
     }
-  /** What went wrong is not passed on: such texts repeat what the tool has printed. */
+  /** The error is not passed on: such texts repeat the tool's output. */
   | { readonly kind: 'after'; readonly name: string; readonly call: ToolCall; readonly hasFailed: boolean };
 
 /** `notice`: nothing is decided, and nothing changes, whatever the gateway answers. */

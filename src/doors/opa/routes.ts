@@ -80,7 +80,7 @@ async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
   return ok({ status: 200, body: { result: { decision: DECISION[value.decision], ...verdictJson(value) } } });
 }
 
-/** What can be seen of a request that cannot be read; '' for what cannot. */
+/** Returns the legible parts of a malformed request; '' for the others. */
 function legibleIn(body: unknown): { readonly action: string; readonly resource: string } {
   const tool = textAt(body, 'input', 'tool', 'name');
   return tool === ''

@@ -87,7 +87,7 @@ function inSlices(
     slices.push(() =>
       attempt(() =>
         items.slice(start, end).map((item, index) => {
-          // One item is one piece of work, however the batch is sliced.
+          // An item is one piece of work, however the batch is sliced.
           if (item.to - item.from > MAX_MESSAGE_BYTES)
             throw new Malformed(`requests[${start + index}]`, `must be at most ${MAX_MESSAGE_BYTES} bytes`);
           return read(item, start + index);

@@ -28,8 +28,8 @@ export class BinaryReader {
   #bytes: Buffer;
   #end: number;
   #fieldsLeft: number;
-  // One native call for the whole message instead of one for each string: cutting a string out of another is far
-  // cheaper. Only made for a message of which a string is read.
+  // A single native call decodes the whole message instead of each string: cutting a string out of another is far
+  // cheaper. Only made if a string of the message is read.
   #latin1: string | undefined = undefined;
 
   constructor(bytes: Buffer, maxFields = MAX_FIELDS) {
@@ -38,7 +38,7 @@ export class BinaryReader {
     this.#fieldsLeft = maxFields;
   }
 
-  /** Where the message ends that `open` has entered, or the whole input. */
+  /** The end of the message that `open` has entered, or of the whole input. */
   get end(): number {
     return this.#end;
   }

@@ -44,7 +44,7 @@ export class BinaryWriter {
 
   /** Begins a nested message; the length is filled in by `close`. */
   open(): number {
-    // One byte is right for most; close makes room for more where it is not.
+    // A length of one byte fits most messages; close makes room for longer ones.
     this.#reserve(1);
     return ++this.#position;
   }

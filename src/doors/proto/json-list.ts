@@ -39,15 +39,14 @@ export function hasMoreBrackets(body: Buffer, most: number): boolean {
   return brackets > most;
 }
 
-/** Where the items of a list lie in a JSON text. Reads only as much of the grammar as that takes. */
+/** Locates the items of a list in a JSON text. Reads only as much of the grammar as that takes. */
 
-/** Where an item lies in the message: a text here, bytes in protobuf. */
+/** The position of an item in the message: characters here, bytes in protobuf. */
 export type ItemSpan = { readonly from: number; readonly to: number };
 
 /**
- * Where the items of `{"<key>":[…]}` lie; undefined when the text is anything else. The items are not read: the text is
- * valid JSON if each of them is. Of a list longer than `most` one item more than that is found, and what follows is not
- * looked at.
+ * Locates the items of `{"<key>":[…]}`; undefined if the text is anything else. The items are not read: the text is
+ * valid JSON if each of them is. If a list is longer than `most`, one more item is found and the rest is ignored.
  */
 export function cutList(text: string, key: string, most: number): readonly ItemSpan[] | undefined {
   let at = skipSpace(text, 0);

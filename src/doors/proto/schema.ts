@@ -11,7 +11,7 @@ import { assert, ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
 
-/** What a decoder throws out of its recursion. It never leaves this folder: `attempt` turns it into a value. */
+/** Thrown by decoders out of their recursion. It never leaves this folder: `attempt` turns it into a value. */
 export class Malformed extends Error {
   readonly field: string;
   readonly problem: string;

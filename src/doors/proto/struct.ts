@@ -19,15 +19,15 @@ export type StructLimits = {
   readonly isExact: boolean;
 };
 const ATTRIBUTES: StructLimits = { depth: 32, keys: 1000, items: 10_000, isExact: true };
-/** Of obligations in an answer, which are the policy's: no approval is bound to them. */
+/** Limits of obligations in an answer, which are the policy's: no approval is bound to them. */
 export const PROPERTIES: StructLimits = { ...ATTRIBUTES, isExact: false };
-/** Of a field of the schema. */
+/** Returns the limits for a field of the schema. */
 export const limitsOf = (protoName: string): StructLimits => (protoName === 'properties' ? PROPERTIES : ATTRIBUTES);
 
 /** In characters: a name is the caller's, so only its beginning is repeated. */
 export const MAX_SHOWN_KEY = 64;
 
-/** What one value of attributes has left of its limits. */
+/** The remaining allowance of one value of attributes. */
 export type Allowance = { field: string; keys: number; items: number; readonly limits: StructLimits };
 export const allowanceFor = (field: string, limits = ATTRIBUTES): Allowance => ({
   field,

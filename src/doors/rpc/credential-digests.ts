@@ -12,7 +12,7 @@ const TOKENS_PER_AGENT = 2;
  * ones, and fill the memory with them.
  */
 const MAX_LENGTH = 1_024;
-/** Of one generation, in characters. Most tokens are 50 long; those that somebody makes up may be longer. */
+/** Limits one generation, in characters. Most tokens are 50 long; made-up ones may be longer. */
 const MAX_TOTAL_LENGTH = 16 * 1024 * 1024;
 
 /**
@@ -56,7 +56,7 @@ export class CredentialDigests {
   }
 }
 
-/** Those of this thread. */
+/** Digests of this thread. */
 export const credentialDigests = new CredentialDigests(digestOf);
 
 export const digestOfPresented = (token: string): SecretDigest => credentialDigests.of(token);

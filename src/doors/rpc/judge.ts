@@ -1,5 +1,5 @@
 /**
- * One check for a door that speaks another protocol: who asks, what they want to do, and what the gateway says to it.
+ * Makes one check for a door that speaks another protocol: who asks, what they want to do, and the gateway's decision.
  * The door translates the question and the verdict, and decides nothing.
  */
 import { randomBytes } from 'node:crypto';
@@ -35,7 +35,7 @@ export type Verdict = {
   readonly opId: string | undefined;
   readonly approvalId: string | undefined;
   readonly obligations: readonly Obligation[];
-  /** What may be done instead of what is denied. */
+  /** An alternative to the denied action. */
   readonly remedy: string | undefined;
 };
 

@@ -85,7 +85,7 @@ export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
   method('CancelApproval', cancelApproval(ports)),
 ];
 
-/** One check. Written without `async`: it is the hot path, and every await costs a turn. */
+/** Handles one check. Written without `async`: it is the hot path, and every await costs a turn. */
 export function checkHandler(
   ports: WirePorts,
 ): (request: CheckActionRequest, authorization: string | undefined, origin?: Origin) => Answer<CheckActionResponse> {

@@ -1,4 +1,4 @@
-/** What the doors need of the I/O thread they run in. */
+/** The I/O thread as the doors see it. */
 
 import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';

@@ -53,7 +53,9 @@ import { readSpent } from '../shared/usage.ts';
 import { digestOfPresented } from './credential-digests.ts';
 import type { Vouched } from './speaker.ts';
 
-/** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (docs/spec.md, Identity). */
+/**
+ * Tells whether an agent may bring this token as its own: 32 to 1024 visible ASCII characters (docs/spec.md, Identity).
+ */
 export const isAgentCredential = (token: string): boolean => /^[\x21-\x7e]{32,1024}$/.test(token);
 
 export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; omit it to have one generated';
@@ -72,13 +74,13 @@ export function agentCredential(given: string | undefined): {
 
 const MAX_TOKEN_BYTES = 1024;
 const MAX_OBLIGATION_TYPES = 32;
-/** Of the name of an obligation's type, and of `op_home`. */
+/** Limits the name of an obligation's type, and `op_home`. */
 const MAX_HINT_BYTES = 64;
 
 const problemIn = (field: string, problem: string | undefined): Result<never, Fault> | undefined =>
   problem === undefined ? undefined : invalid(field, problem);
 
-/** What an agent wants to do, and as which operation. */
+/** The action an agent wants to take, and the operation it belongs to. */
 export type Act = {
   readonly traceId: string;
   readonly spanId: string;

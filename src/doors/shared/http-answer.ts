@@ -1,4 +1,4 @@
-/** What every answer over HTTP has, of the API as of Connect. */
+/** Parts of every HTTP answer, for the API and Connect alike. */
 
 /** The statuses that the gateway answers with, in the words of RFC 9110: those of Node.js are older for 413 and 422. */
 export const STATUS_TEXT = {

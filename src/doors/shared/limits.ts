@@ -1,6 +1,6 @@
 import { MAX_COST_USD } from '../../core/base/money.ts';
 
-// What the fields of requests must hold, as refusals say it: the same over gRPC, Connect and the HTTP API.
+// Limits on the fields of requests, worded as in refusals: the same over gRPC, Connect and the HTTP API.
 
 export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
@@ -15,7 +15,7 @@ export const ORG_RULE = `${NAME_RULE} or "-"`;
 const PLAIN_TEXT = /^[!-~]+$/;
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** What is wrong with an action, if anything: a rule for `x` must cover whatever looks like `x`. */
+/** Explains why an action is invalid, if it is: a rule for `x` must cover whatever looks like `x`. */
 export function problemOfAction(action: string): string | undefined {
   if (action === '') return 'is required';
   if (isLongerThan(action, MAX_ACTION_BYTES)) return `must be at most ${MAX_ACTION_BYTES} bytes`;
@@ -27,7 +27,7 @@ export function problemOfAction(action: string): string | undefined {
 const CONTROL = /\p{Cc}/u;
 const CONTROL_IN_COMMAND = /[^\P{Cc}\t\n]/u;
 
-/** What is wrong with a resource, if anything. A shell command alone may be of several lines. */
+/** Explains why a resource is invalid, if it is. Only a shell command may have several lines. */
 export function problemOfResource(resource: string, action: string): string | undefined {
   if (isLongerThan(resource, MAX_RESOURCE_BYTES)) return `must be at most ${MAX_RESOURCE_BYTES} bytes`;
   if (resource === '' || PLAIN_TEXT.test(resource) || !CONTROL.test(resource)) return undefined;

@@ -38,7 +38,7 @@ export type ListenOptions = {
  */
 export const BACKLOG = 4_096;
 
-/** Of the connections, the part that is kept for those who come. */
+/** The share of connections kept free for newcomers. */
 const SPARE_PART = 1 / 16;
 
 /**

@@ -1,11 +1,13 @@
-/** What a door serves TLS with, and how it takes another certificate without closing a connection. */
+/** The TLS options of a door, and the change of certificates without closing a connection. */
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { TlsIdentity } from '../../ports/tls.ts';
 
 /** As long as the head of a request may take. */
 const HANDSHAKE_MS = 10_000;
 
-/** What changes with the files. Keys of tickets too: no session outlives the authority that admitted it. */
+/**
+ * Options that change with the files. Ticket keys are among them: no session outlives the authority that admitted it.
+ */
 export const renewedOptions = ({
   cert,
   key,

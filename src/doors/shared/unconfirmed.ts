@@ -1,7 +1,7 @@
 import type { Unconfirmed } from '../../ports/cluster.ts';
 import type { Header } from './http-answer.ts';
 
-/** Of a header, some clients take no more than 8 kB. */
+/** Some clients take headers of at most 8 kB. */
 const MOST_NAMED = 20;
 
 /** The names of gateways that do not act by the answer yet, as a header or a trailer of it. */

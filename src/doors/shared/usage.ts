@@ -1,4 +1,4 @@
-/** What was spent, in every protocol: a cost, or a model with its tokens, which the gateway prices. */
+/** Reads spending in every protocol: a cost, or a model with its tokens, which the gateway prices. */
 import { microToUsd, usdToMicro } from '../../core/base/money.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Completion } from '../../core/commands.ts';
@@ -18,7 +18,7 @@ export type UsageFields = {
   readonly cacheWriteTokens?: number | undefined;
 };
 
-/** What a report says was spent. `tokens` is there where the gateway has to price it, or has. */
+/** The reported spending. `tokens` is there if the gateway has to price it, or has. */
 export type Spent = { readonly costMicroUsd: number; readonly tokens?: TokenUsage | undefined };
 
 const TOKENS_RULE = `must be a whole number from 0 to ${MAX_TOKENS}`;
@@ -74,10 +74,10 @@ export async function priced(link: Link, spent: Spent): Promise<Result<Spent, Fa
   return found.ok ? ok({ costMicroUsd: found.value.costMicroUsd, tokens }) : found;
 }
 
-/** What an answer says of it: nothing of a cost that the caller has named. */
+/** The cost to state in an answer: none if the caller has named it. */
 export const pricedUsd = (spent: Spent | undefined): number | undefined =>
   spent?.tokens === undefined ? undefined : microToUsd(spent.costMicroUsd);
 
-/** What the record of a completion says of it. */
+/** The note for the record of a completion. */
 export const noteOf = (spent: Spent | undefined): Pick<Completion, 'priced'> =>
   spent?.tokens === undefined ? {} : { priced: { tokens: spent.tokens, costMicroUsd: spent.costMicroUsd } };

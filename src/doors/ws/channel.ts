@@ -9,7 +9,7 @@ export const opKeyOf = (
   { opId, home = '' }: { readonly opId: OpId; readonly home?: string | undefined },
 ): string => `${orgId ?? ''}/${opId} ${home}`;
 
-/** One event of this thread, in one of its forms. All channels that want that form share it. */
+/** An event of this thread, in one of its forms. All channels that want that form share it. */
 export type Entry = {
   /** Grows by one for each event of this thread; its forms have the same. */
   readonly seq: number;
@@ -25,8 +25,8 @@ export type Entry = {
 };
 
 /**
- * What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none.
- * `lineage`: the team beside each operation, and when it was registered.
+ * The events that readers of a channel want. `orgId` null: every org's, and those of none. `lineage`: adds the team of
+ * each operation, and its registration time.
  */
 export type ReaderInterest = {
   readonly orgId: string | null;
@@ -37,7 +37,7 @@ export type ReaderInterest = {
 export const channelKeyOf = ({ orgId, kinds, lineage }: ReaderInterest): string =>
   `${[...kinds].sort().join(',')} ${lineage ? 'lineage' : ''} ${orgId ?? ''}`;
 
-/** Of a reader, what its channel needs to know. */
+/** A reader as its channel sees it. */
 type Follower = {
   /** The last entry that it was sent. */
   readonly cursor: number;

@@ -28,7 +28,7 @@ export type FanOutOptions = {
   readonly nowMs: () => number;
   /** Makes ids of snapshot frames differ from those of other threads and other runs. */
   readonly name: string;
-  /** Of a gateway in a cluster: what stands as `op_home` where an operation is this one's. */
+  /** In a cluster: the `op_home` of this gateway's own operations. */
   readonly home?: string | undefined;
   /** MOST_ENTRIES where it is not given. */
   readonly most?: MostEntries;
@@ -57,7 +57,7 @@ const STUCK_AFTER_MS = 30_000;
 const MAX_MESSAGES_PER_SWEEP = 20;
 const SNAPSHOT_PAGE = 500;
 
-/** One turn of all readers of a channel. `isAgain`: there will be more to send. */
+/** A pass over all readers of a channel. `isAgain`: there will be more to send. */
 type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean; tookMs: number };
 
 export class FanOut {
@@ -145,9 +145,7 @@ export class FanOut {
     for (const event of events) this.#add(event);
   }
 
-  /**
-   * Of other gateways so many events did not arrive, of whichever orgs: how many is only for those who see all.
-   */
+  /** Events lost from other gateways may be any org's: their number is only for readers who see all. */
   reportLost(count: number): void {
     for (const reader of this.#readers) {
       reader.miss(reader.principal.orgId === null ? count : 1);

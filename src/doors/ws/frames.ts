@@ -1,5 +1,5 @@
 /**
- * What goes over the WebSocket, as bytes that many readers share (docs/spec.md, Live stream):
+ * Frames of the WebSocket, as bytes that many readers share (docs/spec.md, Live stream):
  *
  *     {"id","event_type","org_id","agent_id","timestamp","payload"}
  *

@@ -13,7 +13,7 @@ class Snapshot {
   #isComplete = false;
   #cursor: string | undefined;
 
-  /** Where the next page begins; undefined for the first. */
+  /** The start of the next page; undefined for the first. */
   get cursor(): string | undefined {
     return this.#cursor;
   }
@@ -190,7 +190,7 @@ export class Reader {
       this.#send(sink, row);
       left -= row.length;
     }
-    // What changed since the page was asked for follows the page's rows.
+    // Changes since the page was requested follow the page's rows.
     if (this.snapshot?.isHolding === true) return left <= 0;
     if (this.#unreported > 0) {
       this.#send(sink, laggedFrame(this.#unreported));

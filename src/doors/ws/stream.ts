@@ -66,8 +66,8 @@ function readFlag(query: URLSearchParams, name: 'snapshot' | 'lineage'): Result<
 }
 
 /**
- * What this principal is shown of what it asked for. A credential that is bound to an org sees that org alone;
- * `account` events name people, so they are for administrators.
+ * Narrows a principal's request to what it may see. A credential that is bound to an org sees that org alone; `account`
+ * events name people, so they are for administrators.
  */
 export function interestOf(
   principal: Principal,
@@ -181,7 +181,7 @@ export class Stream {
     this.#fanOut.publish(events);
   }
 
-  /** Of other gateways: nobody knows for certain whose they were. */
+  /** Reports events lost from other gateways: nobody knows for certain whose they were. */
   reportLost(count: number): void {
     this.#fanOut.reportLost(count);
   }
