@@ -1,4 +1,4 @@
-/** What the audit log keeps of a check (docs/spec.md, Audit). */
+/** The audit entry of a check (docs/spec.md, Audit). */
 import { redactShort, redactText } from './audit/redact-text.ts';
 import { RedactedTexts } from './audit/redacted-texts.ts';
 import { microToUsd } from './base/money.ts';
@@ -52,7 +52,7 @@ export class CheckEntries {
     return payload;
   }
 
-  /** Where no rule decided, the reason repeats what was asked for, cut. */
+  /** If no rule decided, the reason repeats the action and the resource, cut. */
   reasonOf({ agent, action, resource }: CheckCommand, reason: string, cause: DecisionCause | undefined): string {
     if (cause !== 'no_rule') return redactText(reason);
     return noPolicyAllows({ agent, action: this.#texts.of(action), resource: this.#texts.of(resource) }).reason;

@@ -26,9 +26,9 @@ export type OpOutcome = 'success' | 'failure';
 export type Completion = {
   /** Absent where the agent did not say. */
   readonly outcome?: OpOutcome | undefined;
-  /** What went wrong, of a failure. */
+  /** The error of a failure. */
   readonly error?: string | undefined;
-  /** What was reported with it as tokens, for the record; the money is counted by itself. */
+  /** Tokens that were reported with it, for the record; the money is counted separately. */
   readonly priced?: PricedTokens | undefined;
 };
 
@@ -76,9 +76,9 @@ export type CheckAnswer = {
   readonly opState: OpState | undefined;
   /** The approval that it waits for, or that has decided it. */
   readonly approvalId?: string | undefined;
-  /** What an allow obliges the caller to do; undefined: nothing. */
+  /** Obligations that come with an allow; undefined: none. */
   readonly obligations?: readonly Obligation[] | undefined;
-  /** What may be done instead, of a deny. */
+  /** An alternative to the denied action. */
   readonly remedy?: string | undefined;
 };
 /** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
@@ -93,7 +93,7 @@ export type Command =
   | { readonly type: 'find-agent'; readonly credential: SecretDigest }
   | { readonly type: 'recognize-agent'; readonly agent: AgentIdentity; readonly credential: SecretDigest }
   | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
-  /** What is said of a completion counts only with the trigger `complete`. */
+  /** The fields of a completion count only with the trigger `complete`. */
   | (Completion & {
       readonly type: 'control-op';
       readonly principal: Principal;
@@ -146,7 +146,7 @@ export type Command =
       readonly type: 'record-usage';
       readonly agent: AgentIdentity;
       readonly costMicroUsd: number;
-      /** Where the cost is that of tokens. */
+      /** Present if the cost is that of tokens. */
       readonly tokens?: TokenUsage | undefined;
       readonly opId: OpId | undefined;
       readonly usageId: string | undefined;
@@ -190,7 +190,7 @@ export type Command =
       readonly id: string;
       readonly kind: 'approve' | 'deny';
       readonly reason: string;
-      /** Of the principal. */
+      /** Identifies the people behind the principal. */
       readonly lineage: Lineage;
       /** Who is behind the credentials that asked, or have approved already, by their subjects. */
       readonly people: Readonly<Record<string, string>>;
@@ -304,7 +304,7 @@ export const CHANGES = {
   'tick-approvals': true,
   'halt-approval': true,
   'leave-approval': true,
-  // What was decided elsewhere holds here, whatever can be recorded here.
+  // Decisions of other gateways apply here even if nothing can be recorded here.
   'adopt-approval': false,
   'adopt-halt': false,
   'follow-approval': true,

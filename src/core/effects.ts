@@ -1,4 +1,4 @@
-/** What the shell must do after the governor has decided: plain values, carried out in their order. */
+/** Effects that the shell must carry out after the governor has decided: plain values, in their order. */
 import type { AgentRegistration } from './agents/agents.ts';
 import type { Approval } from './approvals/approval.ts';
 import type { AuditDraft } from './audit/audit.ts';
@@ -35,7 +35,7 @@ export type Effect =
   /** All spend so far must be saved before the answer is sent, including what is on its way to the store. */
   | {
       readonly kind: 'spend-recorded';
-      /** What is new; undefined for a record that was counted before. */
+      /** The newly recorded spend; undefined for a record that was counted before. */
       readonly spent?: { readonly agent: AgentIdentity; readonly microUsd: number };
     }
   /** A decision of a person, to be saved before the answer is sent: see `StateStore`. */
@@ -52,7 +52,7 @@ export type Effect =
       readonly action: string;
     };
 
-/** What is kept of the decisions of people: small records that survive a restart. */
+/** Tables for the decisions of people: small records that survive a restart. */
 export type StateTable = 'halts' | 'approvals' | 'webhooks';
 
 export const NO_EFFECTS: readonly Effect[] = [];

@@ -33,7 +33,7 @@ export type Fault =
       readonly from: ApprovalState;
       readonly trigger: ApprovalTrigger;
     }
-  /** Whoever asks may not approve, with whatever credential. */
+  /** The requester may not approve, with whatever credential. */
   | { readonly kind: 'own_request'; readonly approvalId: string }
   | { readonly kind: 'not_approver'; readonly approvalId: string; readonly approvers: readonly string[] }
   /** A halt covers it. */
@@ -73,7 +73,7 @@ export const invalid = (field: string, problem: string): Result<never, Fault> =>
 
 export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });
 
-/** What is said in the same words each time. */
+/** Explanations without parameters. */
 const FIXED = {
   impersonation: REFUSAL.impersonation,
   registration_closed: 'registration is closed; ask an administrator for an invite',
@@ -101,7 +101,10 @@ function namesOf(orgIds: readonly string[]): string {
   return named.join(', ') + (others > 0 ? ` and ${others} more` : '');
 }
 
-/** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
+/**
+ * Explains a fault to a human in one sentence: what happened and, where it is not plain, what to do. Never holds a
+ * secret.
+ */
 export function explain(fault: Fault): string {
   if (isFixed(fault)) return FIXED[fault.kind];
   switch (fault.kind) {

@@ -24,7 +24,7 @@ export type Attempt = {
 };
 
 /**
- * What is put on record when a token is presented for an agent it does not belong to (docs/spec.md, Identity).
+ * Records that a token was presented for an agent it does not belong to (docs/spec.md, Identity).
  *
  * Recorded under the org of the token's owner, which should know of the misuse, and not under the claimed org, which
  * must not learn about another org's agents and credentials.
@@ -59,7 +59,7 @@ export type Identified =
   | {
       readonly kind: 'org-out-of-reach';
       readonly actor: string;
-      /** Of the credential, which is bound to it. */
+      /** The org that the credential is bound to. */
       readonly orgId: string | null;
     };
 

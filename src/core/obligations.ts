@@ -1,5 +1,5 @@
 /**
- * What an allow obliges its door to do to arguments and results: `redact`, `set` and `cap` edit them by dotted paths,
+ * Applies an allow's obligations to arguments and results: `redact`, `set` and `cap` edit them by dotted paths,
  * `notify` is shown to the operator. Pure: values come back edited, never changed in place.
  */
 import { isMapping, type Mapping } from './base/mapping.ts';
@@ -63,7 +63,7 @@ export function enforceOnResult(result: Mapping, obligations: readonly Obligatio
 
 /** Members of the answer itself. */
 const ENVELOPE = /^(content|contents|messages|isError|_meta)(\.|$)/;
-/** Where answers have texts: of tools, of resources, of prompts, and resources within. */
+/** Keys that hold texts in answers: of tools, of resources, of prompts, and resources within. */
 const HOLDERS = ['content', 'contents', 'messages', 'resource'];
 
 /** Servers repeat a structured result as text for older clients: what is hidden in one must not be in the other. */
@@ -141,7 +141,7 @@ function problemOf(obligation: Obligation): string | undefined {
   return undefined;
 }
 
-/** What becomes of the value at a path; `isThere` tells a missing member from one that is to be set. */
+/** Changes the value at a path; `isThere` tells a missing member from one that is to be set. */
 type Change = { readonly creates: boolean; readonly apply: (value: unknown) => unknown };
 
 function changeOf({ type, properties }: Obligation): Change | undefined {
@@ -193,7 +193,10 @@ function withMember(value: Mapping, name: string, member: unknown): Mapping {
   return copy;
 }
 
-/** What an entry says of them. The messages for the operator are in the log, whatever the caller shows. */
+/**
+ * Describes obligations for an audit entry. The messages for the operator are logged whether or not the caller shows
+ * them.
+ */
 export function obligationsPayload(obligations: readonly Obligation[]) {
   const notices = obligations.filter(({ type }) => type === 'notify').map(({ properties }) => properties.message);
   return { obligations: obligations.map(({ id }) => id), ...(notices.length > 0 && { notices }) };

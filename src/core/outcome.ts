@@ -15,13 +15,13 @@ export type Outcome<T extends CommandType = CommandType> = {
   readonly reply: Replies[T];
   readonly effects: readonly Effect[];
   readonly undo?: Undo;
-  /** Of a check that changed nothing: what the ledger of a cluster has to grant before it can be decided. */
+  /** For an undecided check: the amounts that the ledger of a cluster has to grant first. */
   readonly short?: readonly Shortage[];
-  /** Of a command that changed nothing: what gateways that share approvals have to agree on before it is decided. */
+  /** For an undecided command: the agreement that gateways sharing approvals must reach first. */
   readonly turn?: ApprovalTurn;
-  /** Of a usage record that changed nothing: the id that has to be claimed among the gateways of a cluster first. */
+  /** For a usage record that changed nothing: the id to claim among the gateways of a cluster first. */
   readonly claims?: UsageKey;
-  /** Of a usage record beyond what the ledger has granted: it is answered once the ledger knows of it. */
+  /** For a usage record beyond the ledger's grants: it is answered once the ledger knows of it. */
   readonly exceedsGrants?: true;
 };
 

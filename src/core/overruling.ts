@@ -10,7 +10,7 @@ import type { PolicyDecision } from './policy/rule.ts';
 type Registries = { readonly agents: AgentRegistry; readonly halts: HaltRegistry; readonly budgets: BudgetTracker };
 
 /**
- * What denies such a check although the policies do not: a halt, or a cap that is used up. Undefined: nothing. Changes
+ * Returns the halt or the exhausted cap that denies a check although the policies allow it; undefined: none. Changes
  * nothing.
  */
 export function overruling(

@@ -12,7 +12,7 @@ import { REFUSAL } from './refusal.ts';
 const MAX_SHOWN = 256;
 const shown = (text: string): string => redactShort(text, MAX_SHOWN);
 
-/** One entry where there is an identity, none for strangers. Changes nothing else. */
+/** Records one entry if there is an identity, none for unauthenticated callers. Changes nothing else. */
 export function refuseAction(agents: AgentRegistry, command: RefuseCommand): Outcome<'refuse-action'> {
   const { agent, principal, reason } = command;
   const action = shown(command.action);

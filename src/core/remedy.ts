@@ -1,4 +1,4 @@
-/** What an agent may do instead of what is denied. Rules say it themselves; the gateway says it for the rest. */
+/** Alternatives to a denied action. Rules bring their own; the gateway adds the rest. */
 import { rfc3339 } from './base/time.ts';
 import type { Exceeded } from './budget/envelope.ts';
 import type { Halt } from './halts/halt.ts';

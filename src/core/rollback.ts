@@ -28,7 +28,7 @@ export type OpUndo = {
   readonly slot: OpSlot;
   readonly number: number;
   readonly from: OpState | 'absent';
-  /** What was known of it; undefined: nothing has changed of that. */
+  /** Its earlier description; undefined: unchanged. */
   readonly about: OpAbout | undefined;
   readonly heldMicroUsd: number;
   readonly heldUntilMs: number;
@@ -55,7 +55,7 @@ type OpsUndo = { readonly kind: 'ops'; readonly ops: readonly OpUndo[] };
 /** In the order of the changes. */
 type SeveralUndo = { readonly kind: 'several'; readonly undos: readonly Undo[] };
 
-/** What one command has changed, as far as it can be undone. */
+/** The changes of one command, as far as they can be undone. */
 export type Undo = OpUndo | OpsUndo | RegistrationUndo | HaltUndo | ApprovalUndo | SeveralUndo;
 
 export type Registries = {
@@ -113,7 +113,7 @@ function rollBackOp(
     return NO_EFFECTS;
   }
   const to = ops.stateOf(slot);
-  // What was used meanwhile is not held again. An operation that had finished held nothing that could be used.
+  // Usage recorded meanwhile reduces the restored reservation. An operation that had finished held nothing to use.
   const microUsd = isFinished(to) ? heldMicroUsd : Math.min(heldMicroUsd, budgets.heldBy(slot));
   budgets.holdAgain(owner.budget ?? owner.identity, slot, { microUsd, untilMs: heldUntilMs }, nowMs);
   if (about !== undefined) ops.restoreAbout(slot, about);

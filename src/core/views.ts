@@ -39,17 +39,17 @@ export type OpRecord = {
   readonly registeredAtMs: number;
   readonly updatedAtMs: number;
   readonly agent: AgentIdentity;
-  /** Of the check that it began with, without secrets; undefined where it was registered without one. */
+  /** The first check's action, without secrets; undefined if it was registered without a check. */
   readonly action: string | undefined;
   readonly resource: string | undefined;
-  /** What decided that check. */
+  /** The rule that decided that check. */
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
   readonly reason: string | undefined;
   readonly estimatedMicroUsd: number;
   readonly spentMicroUsd: number;
   readonly approvalId: string | undefined;
-  /** What its agent says went wrong. */
+  /** The error that its agent reported. */
   readonly error: string | undefined;
   /** Undefined while it runs or waits. */
   readonly ended: OpEnd | undefined;

@@ -11,7 +11,7 @@ import type { AgentView } from '../views.ts';
 export class AgentNames {
   readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
 
-  /** Those of this name that were registered after this number. */
+  /** Iterates over agents of this name that were registered after this number. */
   after(agentId: string, registration: number): Iterable<AgentEntry> {
     const found = this.#byName.get(agentId);
     if (found instanceof SequencedList) return found.after(registration);
@@ -72,7 +72,7 @@ class SeenCounter {
 class GroupTable {
   readonly #byId = new Map<string, AgentGroup>();
   readonly #inOrder = new SequencedList<AgentGroup>();
-  /** Those with a registered agent, by `registration`. The others may be far more. */
+  /** Groups with a registered agent, by `registration`. Other groups may be far more. */
   readonly registered = new SequencedList<AgentGroup>();
 
   get(id: string): AgentGroup | undefined {
@@ -212,7 +212,7 @@ function removeFrom(registered: SequencedList<AgentGroup>, group: AgentGroup): v
 const NOWHERE = new AgentGroup('', undefined, 0);
 
 /**
- * One identity the gateway knows. It is *registered* while it has a credential; an identity that only has operations
+ * An identity the gateway knows. It is *registered* while it has a credential; an identity that only has operations
  * (acted for by an operator's credential) is known without being registered, and forgotten with its last operation.
  */
 export class AgentEntry {

@@ -5,7 +5,7 @@ import { AgentEntry, type AgentGroup, AgentGroups, AgentNames, minuteOf } from '
 
 /** Registering an agent looks at all of its ancestors, and everything else waits meanwhile. */
 export const MAX_ANCESTORS = 1_000;
-/** What is kept of an agent across a restart of the gateway: its registration, never its secret. */
+/** The part of an agent that survives a restart of the gateway: its registration, never its secret. */
 export type AgentRegistration = {
   readonly identity: AgentIdentity;
   readonly credential: SecretDigest;

@@ -33,7 +33,7 @@ export type ApprovalDecision = {
 export type Approval = {
   readonly id: string;
   readonly state: ApprovalState;
-  /** What it is bound to: see `digestOf`. */
+  /** Identifies the arguments it is bound to: see `digestOf`. */
   readonly digest: string;
   readonly agent: AgentIdentity;
   /** The operations that wait for it, the first of which asked for it; at most `MAX_WAITING_OPS`. */

@@ -9,8 +9,8 @@ export const MAX_PENDING_OF_ORG = 2_000;
 const MAX_OVER = 10_000;
 
 /**
- * Of gateways that share approvals: one is changed only in a turn, in which no other gateway changes any with its
- * digest, by the newest state of them.
+ * In a cluster, an approval changes only in a turn, during which no other gateway changes any with its digest, and from
+ * its newest state.
  */
 export type ApprovalTurns = {
   /** The digest whose turn it is. */
@@ -30,9 +30,9 @@ export class ApprovalRegistry {
   /** The latest of each digest: at most one of them is open. */
   readonly #byDigest = new Map<string, string>();
   readonly #byOp = new Multimap<string, string>();
-  /** Those that wait, or are approved: whose time may end. */
+  /** Approvals whose time may end: pending or approved. */
   readonly #ticking = new Set<string>();
-  /** Those that are over, in the order in which they were put here. */
+  /** Approvals that are over, in the order in which they ended here. */
   readonly #over = new Set<string>();
   readonly #pendingOfOrg = new Map<string, number>();
   #pending = 0;
@@ -58,7 +58,7 @@ export class ApprovalRegistry {
     for (const approval of [...this.#byId.values()].reverse()) yield approval;
   }
 
-  /** Those that wait for people or for their use. */
+  /** Iterates over approvals that are pending, or approved and not yet used. */
   *unused(): Iterable<Approval> {
     for (const id of [...this.#ticking]) {
       const approval = this.#byId.get(id);
@@ -76,7 +76,7 @@ export class ApprovalRegistry {
     return this.#byId.get(this.#byDigest.get(digest) ?? '');
   }
 
-  /** Those that the operation waited for or used, the oldest first. */
+  /** Iterates over approvals that the operation waited for or used, the oldest first. */
   *ofOp(orgId: string, opId: OpId): Iterable<Approval> {
     for (const id of this.#byOp.of(opKeyOf(orgId, opId))) {
       const approval = this.#byId.get(id);
@@ -107,7 +107,10 @@ export class ApprovalRegistry {
     if (this.#byDigest.get(approval.digest) === id) this.#byDigest.delete(approval.digest);
   }
 
-  /** Those that are over and that listings no longer need; the caller removes them, from its store too. */
+  /**
+   * Iterates over approvals that are over and that listings no longer need; the caller removes them, from its store
+   * too.
+   */
   *excess(nowMs: number): Iterable<string> {
     let excess = this.#over.size - MAX_OVER;
     for (const id of this.#over) {

@@ -4,7 +4,7 @@
 export type Credential = {
   /** `key:<id>`, `account:<id>` or `agent:<key>`. */
   readonly subject: string;
-  /** What rules may call it, besides its subject: `role:<role>`, `account:<e-mail>`, `key:<name>`. */
+  /** The names that rules may use for it, besides its subject: `role:<role>`, `account:<e-mail>`, `key:<name>`. */
   readonly names: readonly string[];
   /** False: it was revoked, has expired, is disabled or is gone. */
   readonly isValid: boolean;
@@ -31,7 +31,7 @@ export function isNamed([own, ...makers]: Lineage, approvers: readonly string[])
   const wanted = new Set(approvers.map((each) => each.toLowerCase()));
   const names = own.names.filter((name) => wanted.has(name.toLowerCase()));
   if (names.some((name) => !name.startsWith('key:'))) return true;
-  // Whoever makes a key chooses its name.
+  // The name of a key proves nothing: its maker chooses it.
   const [maker, ...others] = makers;
   if (names.length === 0) return false;
   return maker === undefined ? own.isFirst : maker.isFirst || isNamed([maker, ...others], approvers);

@@ -46,7 +46,7 @@ export type Standing =
   /** People are to be asked. `outdated` asked the same under other terms: its rule has changed since. */
   | { readonly kind: 'new'; readonly digest: string; readonly outdated: Approval | undefined };
 
-/** What has become of this question so far. Changes nothing. */
+/** Returns the current state of this question. Changes nothing. */
 export function standingOf(
   { approvals, sha256 }: AskingContext,
   { subject, opId, isRunning }: Question,
@@ -96,7 +96,7 @@ export function endedFor(
   return ENDED.has(state) ? { approval: last, state } : undefined;
 }
 
-/** One sentence for the agent's author, and for its operators. */
+/** Explains the end to the agent's author, and to its operators, in one sentence. */
 export function endedReason({ id, decisions, cancelReason }: Approval, state: ApprovalState): string {
   switch (state) {
     case 'denied':
@@ -160,7 +160,7 @@ export function askPeople(
   return { approval: asked, changes: [changeApproval(approvals, asked, entry, nowMs), ...replaced] };
 }
 
-/** One more operation waits. Saved again even if it waits already: the first save may still be on its way. */
+/** Adds an operation that waits. Saved again even if it waits already: the first save may still be on its way. */
 export function joinWaiting(
   { approvals }: AskingContext,
   approval: Approval,
@@ -186,7 +186,7 @@ export function useApproval(
   return changeApproval(approvals, used(approval, opId, nowMs), entry, nowMs);
 }
 
-/** What is at its limit, if nobody can be asked. */
+/** Names the exhausted limit, if nobody can be asked. */
 export function fullFor(approvals: ApprovalRegistry, { orgId }: AgentIdentity): string | undefined {
   if (approvals.pendingCount >= MAX_PENDING) return 'the number of pending approvals';
   return approvals.pendingOfOrg(orgId) >= MAX_PENDING_OF_ORG

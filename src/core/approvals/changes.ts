@@ -15,7 +15,7 @@ export type Changed = {
   readonly undo: ApprovalUndo;
 };
 
-/** What is recorded of a change; undefined: nothing, as it decides nothing. */
+/** The audit entry of a change; undefined for changes that decide nothing. */
 type Entry = {
   readonly eventType: Extract<AuditEvent, `Approval${string}`>;
   readonly actor: string;

@@ -52,13 +52,13 @@ export type ApprovalContext = {
 };
 
 const GATEWAY_ACTOR = 'gateway';
-/** Where no database takes the turn. */
+/** The answer while no database takes the turn. */
 const NOT_DECIDED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);
 
-/** What becomes of a command that is answered with an approval. */
+/** The outcome of a command that is answered with an approval. */
 type ApprovalOutcome = Pick<Outcome, 'effects' | 'undo' | 'turn'> & { readonly reply: Result<Approval, Fault> };
 
-/** What a command has done so far. */
+/** The effects of a command so far, and how to undo them. */
 export type Steps = { readonly effects: Effect[]; readonly undos: Undo[] };
 const newSteps = (): Steps => ({ effects: [], undos: [] });
 
@@ -119,7 +119,7 @@ function readApproval(
   return orUnknown(context, id, approval === undefined ? noApproval(id) : ok(asOf(approval, nowMs)));
 }
 
-/** One that is not known here may be known to those who share approvals. */
+/** An approval that is unknown here may be known to the gateways that share approvals. */
 const orUnknown = (context: ApprovalContext, id: string, reply: Result<Approval, Fault>): ApprovalOutcome =>
   reply.ok ? unchanged(reply) : { ...unchanged(reply), ...turnFor(context, { unknownId: id }) };
 
@@ -232,8 +232,8 @@ function cancelApproval(context: ApprovalContext, before: Approval, actor: strin
 }
 
 /**
- * What time does: those that are due expire, at most `most` at once. It also puts right what a crash has left half
- * done: whether a halt freezes an approval.
+ * Expires approvals that are due, at most `most` at once. It also repairs the frozen state of approvals that a crash
+ * left half done.
  */
 function tickApprovals(
   context: ApprovalContext,
@@ -259,7 +259,7 @@ function tickApprovals(
   return { reply: ok({ changes }), ...outcomeOf(steps) };
 }
 
-/** Those that time or a halt is to change. */
+/** Iterates over approvals that time or a halt is to change. */
 export function* changing({ approvals, haltOf }: ApprovalContext, nowMs: number): Iterable<Approval> {
   for (const approval of approvals.unused()) {
     const isCovered = haltOf(approval.agent, approval.action) !== undefined;
@@ -267,7 +267,7 @@ export function* changing({ approvals, haltOf }: ApprovalContext, nowMs: number)
   }
 }
 
-/** Those that a halt is to freeze or to end. */
+/** Iterates over approvals that a halt is to freeze or to end. */
 export function* coveredBy({ approvals, reaches }: ApprovalContext, halt: Halt, nowMs: number): Iterable<Approval> {
   for (const approval of approvals.all()) {
     const { state, agent, action } = approval;
@@ -309,7 +309,7 @@ function haltApproval(
   return { reply: ok(undefined), ...outcomeOf(steps) };
 }
 
-/** Those that the operation waits for. */
+/** Iterates over approvals that the operation waits for. */
 function* waitedForBy(approvals: ApprovalRegistry, orgId: string, opId: OpId): Iterable<Approval> {
   for (const approval of approvals.ofOp(orgId, opId)) {
     const isUnused = approval.state === 'pending' || approval.state === 'approved';
@@ -373,7 +373,7 @@ export function thawApprovals(context: ApprovalContext, nowMs: number): Steps {
   return steps;
 }
 
-/** What another gateway has decided; undefined: the approval is gone. */
+/** Adopts another gateway's decision; undefined: the approval is gone. */
 function adoptApproval(
   { approvals, dropPending }: ApprovalContext,
   { id, approval }: CommandOf<'adopt-approval'>,
@@ -384,7 +384,7 @@ function adoptApproval(
   }
   const isNews = approvals.get(id)?.state !== approval.state;
   approvals.put(approval);
-  // Where the operation was checked again, there it runs: what waits here was its first part.
+  // An operation runs at the gateway that checked it again: the pending one here was its first part.
   for (const opId of approval.usedBy) if (approval.opIds.includes(opId)) dropPending(approval.agent, opId);
   return ok({ isDecided: ENDED.has(approval.state) || (approval.state === 'approved' && isNews) });
 }
@@ -481,6 +481,6 @@ function refuseApprover(
   return holds(scopes, 'admin') ? undefined : fail({ kind: 'insufficient_scope', needed: 'admin', held: scopes });
 }
 
-/** Whoever asked may still deny. */
+/** The requester may still deny. */
 const refuseOwn = ({ id }: Approval, kind: 'approve' | 'deny', isOwn: boolean): Result<never, Fault> | undefined =>
   kind === 'approve' && isOwn ? fail({ kind: 'own_request', approvalId: id }) : undefined;

@@ -1,4 +1,6 @@
-/** What an approval is bound to: the exact arguments of the check, as canonical JSON (docs/spec.md, Approvals). */
+/**
+ * The digest that binds an approval to the exact arguments of the check, as canonical JSON (docs/spec.md, Approvals).
+ */
 import { microToUsd } from '../base/money.ts';
 import type { CheckSubject } from '../condition/condition.ts';
 

@@ -1,21 +1,21 @@
 /**
- * One line of the audit log (docs/spec.md, Audit). Its fields come in one fixed order:
+ * Lines of the audit log (docs/spec.md, Audit). The fields come in one fixed order:
  *
  *   {"id":7,"timestamp":…,"event_type":…,"lineage":{"org_id":…,"team_id":…,"agent_id":…},"op_id":…,"decision":…,
  *    "reason":…,"policy":…,"rule_id":…,"cause":…,"actor":…,"payload":{…},"prev_hash":"…","hash":"…"}
  *
- * Where several gateways act as one, `,"gateway":"<name>"` stands behind the payload.
+ * In a cluster, `,"gateway":"<name>"` follows the payload.
  *
  * `hash` is the SHA-256 of the bytes before `,"hash":`, in hex. `prev_hash` is among them, so every hash seals all
- * lines before it. The thread that decides encodes the body, from `,"timestamp":` to the end of the payload; the
- * thread that writes puts the id before it, and the gateway and the two hashes after it.
+ * lines before it. The thread that decides encodes the body, from `,"timestamp":` to the end of the payload; the thread
+ * that writes puts the id before it, and the gateway and the two hashes after it.
  */
 
 import { escapeControls, quote, quoteOrNull } from '../base/text.ts';
 import { rfc3339 } from '../base/time.ts';
 import type { AuditDraft, Lineage } from './audit.ts';
 
-/** What the first entry ever written names as its predecessor. */
+/** The predecessor that the first entry ever written names. */
 export const GENESIS_HASH = '0'.repeat(64);
 
 export const ID_PREFIX = '{"id":';

@@ -1,4 +1,4 @@
-/** What the audit log records, before it has a place in the chain (docs/spec.md, Audit). */
+/** Audit entries before they have a place in the chain (docs/spec.md, Audit). */
 import type { OpId } from '../base/ids.ts';
 import type { DecisionCause } from '../decision-cause.ts';
 

@@ -1,4 +1,4 @@
-/** What people and files have changed: a view of the audit log (docs/spec.md, Changes). */
+/** Changes made by people and files: a view of the audit log (docs/spec.md, Changes). */
 import type { AuditEntry, AuditEvent } from './audit.ts';
 
 /** By kind: the entries that tell of such a change. */
@@ -33,7 +33,7 @@ export type Change = {
   /** RFC 3339. */
   readonly at: string;
   readonly kind: ChangeKind;
-  /** One sentence. */
+  /** A sentence. */
   readonly summary: string;
   readonly by: string;
   readonly auditId: number;

@@ -156,8 +156,8 @@ function endOfValue(text: string, from: number, quote: string, slashes: number, 
 }
 
 /**
- * Where a quoted text ends. Its opening quote has this many backslashes before it, because it may be nested in another
- * quoted text. It ends at the first quote that is not escaped within it, or else at the end of the text.
+ * Finds the end of a quoted text. Its opening quote has this many backslashes before it, because it may be nested in
+ * another quoted text. It ends at the first quote that is not escaped within it, or else at the end of the text.
  */
 function endOfQuoted(text: string, from: number, quote: string, slashes: number): number {
   for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, at + 1)) {

@@ -1,4 +1,6 @@
-/** What a witness keeps of another gateway's log, and what it makes of the next statement (docs/audit-log.md). */
+/**
+ * The state that a witness keeps of another gateway's log, and its verdict on the next statement (docs/audit-log.md).
+ */
 
 /** In a cluster: the last entry of another gateway's log, as this one was told. */
 export type PeerHead = { readonly gateway: string; readonly id: number; readonly hash: string };
@@ -16,7 +18,7 @@ export type WitnessStatement = {
   readonly signature: string;
 };
 
-/** What one credential has stated of one log. */
+/** Statements of one credential about one log. */
 export type Witnessed = {
   /** The furthest entry that does not contradict what was stated before it. */
   readonly furthest?: WitnessStatement | undefined;
@@ -50,7 +52,7 @@ export function judgeStatement({ furthest, refused }: Witnessed, next: WitnessSt
   return isSame(furthest, next) ? { kind: 'known' } : { kind: 'new' };
 }
 
-/** What is known of the log after this statement. */
+/** Updates the witness's state with this statement. */
 export const afterStatement = (witnessed: Witnessed, next: WitnessStatement): Witnessed =>
   judgeStatement(witnessed, next).kind === 'contradiction'
     ? { ...witnessed, refused: next }

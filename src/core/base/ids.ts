@@ -37,7 +37,7 @@ function utf8Length(text: string): number {
 const isWellFormed = (text: string, forbidden: RegExp): boolean =>
   text.length > 0 && text.length <= MAX_ID_BYTES && !forbidden.test(text) && utf8Length(text) <= MAX_ID_BYTES;
 
-/** One half of an operation id: 1 to 256 bytes, no white space, no control character, no `:`. */
+/** Validates half an operation id: 1 to 256 bytes, no white space, no control character, no `:`. */
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
 /**

@@ -25,7 +25,7 @@ export function firstPage<T>(all: Iterable<T>, perPage: number, cursorAfter: (la
   return { items, next: undefined };
 }
 
-/** One page of a listing. `next` is the cursor of the next page, undefined on the last one. */
+/** A page of a listing. `next` is the cursor of the next page, undefined on the last one. */
 export type Page<T> = { readonly items: readonly T[]; readonly next: string | undefined };
 
 export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };

@@ -1,4 +1,4 @@
-/** What may go wrong is a value; what must not go wrong throws. */
+/** Expected failures are values; broken invariants throw. */
 export type Result<T, F> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: F };
 
 export const ok = <T>(value: T) => ({ ok: true, value }) as const;

@@ -20,7 +20,7 @@ export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` :
 export const quoteOrNull = (text: string | null | undefined): string =>
   text === null || text === undefined ? 'null' : quote(text);
 
-/** What can be said of a caught value, which need not be an Error. */
+/** Describes a caught value, which need not be an Error. */
 
 /** Its message, for a sentence. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

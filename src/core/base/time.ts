@@ -1,6 +1,6 @@
 /**
- * What the clock shows in an IANA time zone: for an instant the local time, to the second, written as if it were UTC.
- * Throws a RangeError for a zone that the engine does not know.
+ * Returns the clock of an IANA time zone: it turns an instant into the local time, to the second, written as if it were
+ * UTC. Throws a RangeError for a zone that the engine does not know.
  */
 export function localClock(timezone: string): (atMs: number) => number {
   // Most have this one, and a calendar takes long to load.
@@ -41,7 +41,7 @@ const MILLISECONDS = digits(1000, 3);
 let lastMs = Number.NaN;
 let lastTime = '';
 let minute = Number.NaN;
-/** Of the minute, up to its colon: `2026-11-23T16:31:`. */
+/** The current minute, up to its colon: `2026-11-23T16:31:`. */
 let beginning = '';
 
 /**

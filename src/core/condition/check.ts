@@ -171,7 +171,7 @@ class Checker {
     return { op: 'index', type: fieldType(target.type, isOptional), target, index, isOptional };
   }
 
-  /** One of constants is made once, not again for each check. */
+  /** A list of constants is built once, not again for each check. */
   #list(node: List, scope: Scope): Typed {
     const elements = node.elements.map(({ value, isOptional }) => ({
       value: this.#item(value, isOptional, scope),
@@ -357,8 +357,8 @@ class Checker {
 }
 
 /**
- * What a function makes of a text that is written out. One that cannot be converted, or names no time zone, is a
- * mistake of the author. Undefined: this is no such call.
+ * Evaluates a function of a literal text. A literal that cannot be converted, or names no time zone, is a mistake of
+ * the author. Undefined: this is no such call.
  */
 function valueOfLiteral(overloads: readonly Overload[], args: readonly Typed[]): Value | undefined {
   const [only] = overloads;
@@ -370,7 +370,7 @@ function valueOfLiteral(overloads: readonly Overload[], args: readonly Typed[]):
 
 const itemType = (type: CelType, isOptional: boolean): CelType => (isOptional ? (type.item ?? DYN) : type);
 
-/** Of a field or an element. What is found in an optional value is optional too. */
+/** Returns the type of a field or an element. A member of an optional value is optional too. */
 function fieldType(target: CelType, isOptional: boolean): CelType {
   const isInOptional = target.kind === 'optional';
   const inside = isInOptional ? (target.item ?? DYN) : target;

@@ -14,7 +14,7 @@ import { Failure, type Value } from './values.ts';
 /** Plain JSON, as the agent sent it. Every number in it is a CEL double. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
-/** What a policy is asked about. */
+/** The subject of a policy's decision. */
 export type CheckSubject = {
   readonly agent: AgentIdentity;
   readonly action: string;
@@ -98,7 +98,7 @@ function treeOf(source: string): Result<Node, ConditionProblem> {
   }
 }
 
-/** What has run out of steps has failed, whatever it has come to: the order of the rules must not matter. */
+/** An evaluation that runs out of steps fails, whatever its value: the order of the rules must not matter. */
 function outcomeOf(value: Value, { left }: ConditionVariables): ConditionOutcome {
   if (left < 0) return { error: TOO_MANY_STEPS };
   if (typeof value === 'boolean') return value;

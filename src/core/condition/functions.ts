@@ -51,7 +51,7 @@ import {
 
 type Run = (steps: Steps, ...args: never[]) => Value;
 
-/** One signature of a function. The object that a method is called on is its first parameter. */
+/** A signature of a function. The object that a method is called on is its first parameter. */
 export type Overload = {
   readonly name: string;
   readonly isMethod: boolean;

@@ -30,7 +30,7 @@ import {
 
 type Fields = { readonly [key: string]: Value };
 
-/** What a condition is evaluated for. */
+/** The check for which a condition is evaluated. */
 export type Frame = Steps & {
   readonly agent: { readonly org_id: string; readonly team_id: string; readonly agent_id: string };
   readonly action: string;
@@ -130,7 +130,7 @@ function compile(node: Typed): Run {
   }
 }
 
-/** What is true or false decides, even where the other operand has failed: `decisive` is that value. */
+/** An operand equal to `decisive` decides, even if the other one fails. */
 function compileLogical(left: Typed, right: Typed, decisive: boolean): Run {
   const [first, second] = [compile(left), compile(right)];
   return (frame) => {
@@ -147,7 +147,7 @@ function compileLogical(left: Typed, right: Typed, decisive: boolean): Run {
   };
 }
 
-/** What there is in place of a field or an element that is missing, or that its owner cannot have. */
+/** Values for a field or an element that is missing, or that its owner cannot have. */
 type Missing = { readonly isOptional: boolean; readonly absent: Value; readonly impossible: Failure };
 
 function missingOf(isOptional: boolean, reason: string): Missing {
@@ -168,7 +168,7 @@ function compileSelect(target: Typed, field: string, isOptional: boolean): Run {
   };
 }
 
-/** What most conditions ask about. */
+/** Shortcuts for the fields that most conditions read. */
 function quickSelect(name: Variable, field: string, absent: Value): Run | undefined {
   if (name === 'agent') {
     if (field === 'org_id') return ({ agent }) => agent.org_id;

@@ -7,7 +7,7 @@ import { CelMap, entriesOf, Failure, isObject, STEPS_OF_KEY, type Steps, sizeOfM
 type Frame = Steps & { readonly locals: Value[] };
 type Body<F> = { readonly run: (frame: F) => Value; readonly steps: number } | undefined;
 
-/** What a loop has found so far. */
+/** The state of a loop. */
 type Collector = {
   /** With what the condition and the value of a round came to, and its first variable; true ends the loop. */
   add(test: Value, made: Value, first: Value): boolean;

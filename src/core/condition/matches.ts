@@ -18,7 +18,7 @@ const MAX_PATTERN_PROGRAM = 1000;
 /** Longer texts are an error. */
 const MAX_MATCHED_LENGTH = 8192;
 
-/** What holds between two characters, and decides which assertions do. */
+/** Kinds of boundaries between two characters, which decide which assertions hold. */
 const TEXT_START = 1;
 const AFTER_WORD = 2;
 const AFTER_LINE = 4;
@@ -49,7 +49,7 @@ export class Pattern {
   readonly #states = new Map<string, State>();
   /** Characters that no test tells apart have the same class. */
   readonly #classes = new Map<string, number>();
-  /** Of ASCII characters; UNKNOWN where nobody has looked. */
+  /** Classes of ASCII characters; UNKNOWN until first used. */
   readonly #asciiClassOf = new Int16Array(0x80).fill(UNKNOWN);
   readonly #classOf = new Map<number, number>();
   /** By class: which tests its characters pass, and what they are to assertions. */
@@ -126,7 +126,7 @@ export class Pattern {
     return known;
   }
 
-  /** What follows a state before a character of this class. */
+  /** Returns the state that follows before a character of this class. */
   #follow(state: State, kind: number, steps: Steps): State | true {
     const { instructions } = this.#program;
     const passed = this.#passed[kind]!;

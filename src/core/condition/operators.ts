@@ -80,7 +80,7 @@ function arithmeticType(operator: Arithmetic, left: CelType, right: CelType): Ce
   return !mayBeList && results.every((result) => result === first) ? { kind: first } : DYN;
 }
 
-/** What the operator makes of two values; undefined where their types have no such operator. */
+/** Applies the operator to two values; undefined if their types have no such operator. */
 export function compute(operator: Arithmetic, a: Value, b: Value, steps: Steps): Value | undefined {
   if (typeof a === 'number') {
     if (typeof b === 'number') return ON_DOUBLES[operator](a, b);

@@ -211,7 +211,7 @@ class Parser {
       : this.#node({ op: 'name', start, name });
   }
 
-  /** What the author most likely meant, where it can be guessed. */
+  /** Suggests the author's likely intention, if it can be guessed. */
   #unexpected(wanted?: string): ProblemError {
     const token = this.#next;
     const before = this.#tokens[this.#at - 1];

@@ -10,7 +10,7 @@ export type Instruction =
 export type Program = {
   readonly instructions: readonly Instruction[];
   readonly start: number;
-  /** What `char` instructions ask of a character. */
+  /** Tests that `char` instructions apply to a character. */
   readonly tests: readonly ((character: string) => boolean)[];
 };
 

@@ -3,7 +3,7 @@
  * The text is known to be valid; what is valid and not understood here is refused.
  */
 
-/** What one character must be: text for a class of JavaScript with the flag `u`, and whether case is ignored. */
+/** A class of characters: text for a class of JavaScript with the flag `u`, and whether case is ignored. */
 export type CharClass = { readonly text: string; readonly isNegated: boolean; readonly ignoresCase: boolean };
 
 export type Assertion = 'text-start' | 'text-end' | 'line-start' | 'line-end' | 'word-edge' | 'no-word-edge';
@@ -25,7 +25,7 @@ const hex = (code: number): string => `\\u{${code.toString(16)}}`;
 const range = (from: number, to: number): string => (from === to ? hex(from) : `${hex(from)}-${hex(to)}`);
 const rangesOf = (...pairs: readonly (readonly [number, number])[]): string =>
   pairs.map(([from, to]) => range(from, to)).join('');
-/** What is between sorted ranges. */
+/** Returns the gaps between sorted ranges. */
 function between(pairs: readonly (readonly [number, number])[]): string {
   let next = 0;
   let text = '';

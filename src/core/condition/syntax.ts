@@ -8,7 +8,7 @@ export type Element = { readonly value: Node; readonly isOptional: boolean };
 export type Entry = Element & { readonly key: Node };
 
 type At = {
-  /** Where it begins, in characters. */
+  /** The position of its start, in characters. */
   readonly start: number;
 };
 export type Literal = At & {

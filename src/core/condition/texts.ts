@@ -1,5 +1,5 @@
 /**
- * What conditions do with text. Positions and sizes count characters, as CEL does, not the units of UTF-16, in which
+ * Text functions of conditions. Positions and sizes count characters, as CEL does, not the units of UTF-16, in which
  * one beyond U+FFFF has two. Each function takes its steps before it makes something that is larger than its operands.
  */
 import { take } from './steps.ts';
@@ -20,7 +20,7 @@ export function characterCount(text: string): number {
   return count;
 }
 
-/** Where the nth character begins, in units of UTF-16; undefined beyond the end. */
+/** Returns the start of the nth character, in units of UTF-16; undefined beyond the end. */
 function unitAt(text: string, nth: bigint): number | undefined {
   if (nth < 0n || nth > BigInt(text.length)) return undefined;
   if (isAllBasic(text)) return Number(nth);

@@ -86,7 +86,7 @@ const msOf = (ns: bigint): number => Number(floorDivide(ns, NS_PER_MS));
 const DAY_MS = 24 * 3_600_000;
 const dayOfYear = (local: Date): number => Math.floor((local.getTime() - new Date(local).setUTCMonth(0, 1)) / DAY_MS);
 
-/** Of a local time that is written as if it were UTC. */
+/** Reads parts of a local time that is written as if it were UTC. */
 export const TIME_PARTS: Readonly<Record<string, (local: Date) => number>> = {
   getDate: (local) => local.getUTCDate(),
   getDayOfMonth: (local) => local.getUTCDate() - 1,

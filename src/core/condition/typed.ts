@@ -17,7 +17,7 @@ export type Loop = Of<
     kind: LoopKind;
     name: string;
     over: Typed;
-    /** Where the variables are kept: one, or two that follow each other. */
+    /** The first slot of the variables: one, or two that follow each other. */
     slot: number;
     hasTwo: boolean;
     predicate: Typed | undefined;
@@ -49,7 +49,7 @@ export type Typed =
   | TypedBinary
   | Of<'choice', { condition: Typed; yes: Typed; no: Typed }>;
 
-/** What is made for the lists, mappings and numbers of a round takes longer than an operator. */
+/** Creating the lists, mappings and numbers of a round takes longer than an operator. */
 const STEPS_OF_LITERAL = 16;
 const STEPS_OF_CALL = 4;
 

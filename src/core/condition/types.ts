@@ -16,7 +16,7 @@ import {
 /** `dyn` is only known when it is evaluated: what agents send. */
 export type CelType = {
   readonly kind: Kind | 'dyn' | 'agent';
-  /** Of a list, of the values of a mapping, and of an optional value. */
+  /** The type of the elements of a list, the values of a mapping, or the content of an optional value. */
   readonly item?: CelType;
   readonly key?: CelType;
 };
@@ -44,7 +44,7 @@ export function typeName({ kind, key, item = DYN }: CelType): string {
   return NAMES[kind] ?? kind;
 }
 
-/** What `type(value)` returns has this name. */
+/** Returns the name of the type that `type(value)` yields. */
 export function runtimeTypeName(value: Value): string {
   const kind = kindOf(value);
   return kind === 'null' ? 'null_type' : kind === 'optional' ? 'optional_type' : (NAMES[kind] ?? kind);

@@ -18,7 +18,7 @@ export type Value =
   | { readonly [key: string]: Value }
   | Special;
 
-/** What tells values with a class of their own from mappings that were sent, whose keys may be anything. */
+/** Distinguishes values with a class of their own from mappings that were sent, whose keys may be anything. */
 export abstract class Special {
   abstract get kind(): Kind | 'failure';
 }
@@ -78,7 +78,7 @@ export class Duration extends Nanoseconds {
   }
 }
 
-/** What `type(…)` returns: the name of a type. */
+/** The value of `type(…)`: the name of a type. */
 export class TypeValue extends Around<string> {
   get kind(): 'type' {
     return 'type';

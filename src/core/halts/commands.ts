@@ -30,7 +30,9 @@ export type HaltContext = {
   readonly ops: OpsRegistry;
 };
 
-/** What is said of every operation that a halt moves; the same object for all of a slice, which are encoded faster. */
+/**
+ * The cause recorded for every operation that a halt moves; the same object for a whole slice, which is encoded faster.
+ */
 type Cause = { readonly actor: string; readonly payload: { readonly halt_id: string } };
 
 /** Moves an operation for a halt; undefined where it stays as it is. */
@@ -101,7 +103,9 @@ export function releaseHalt(
   };
 }
 
-/** What another gateway has decided. What it covers here is stopped, or resumed, as for a halt of this gateway. */
+/**
+ * Adopts another gateway's halt. The operations it covers here are stopped, or resumed, as for a halt of this gateway.
+ */
 export function adoptHalt({ halts }: HaltContext, { id, halt }: CommandOf<'adopt-halt'>): Replies['adopt-halt'] {
   const before = halts.get(id);
   const paused = [...halts.pausedBy(id)];
@@ -163,7 +167,7 @@ export function resumeHalted(
   for (const [number, at] of paused) {
     const slot = at as OpSlot;
     if (!ops.holds(slot, number) || halts.isKeptPaused(number)) continue;
-    // One that came into force since the release found it paused, and left it so.
+    // A halt that came into force since the release found the operation paused, and left it so.
     const other = halts.coveringAny(ops.ownerOf(slot), (isCovered) => ops.isAnyAction(slot, isCovered));
     if (other !== undefined) {
       if (ops.stateOf(slot) === 'paused') halts.keepPaused(other.id, number, slot);

@@ -51,5 +51,5 @@ export const orgOfScope = (scope: HaltScope): string | null => (scope.tier === '
 export const namesAgent = (scope: HaltScope, agent: AgentIdentity): boolean =>
   covers(scope.tier === 'lineage' ? { ...scope, tier: 'agent' } : scope, agent);
 
-/** Where the enforcement of a halt goes on. */
+/** The place at which the enforcement of a halt continues. */
 export type EnforcementPlace = { readonly slot: number } | { readonly place: OpPlace };

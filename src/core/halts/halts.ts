@@ -58,13 +58,13 @@ export class HaltRegistry {
     return this.#active.get(id)?.halt ?? this.#released.get(id);
   }
 
-  /** Those in force, then those released, each the newest first. */
+  /** Iterates over halts: active ones, then released ones, each the newest first. */
   *all(): Iterable<Halt> {
     for (const { halt } of [...this.#active.values()].reverse()) yield halt;
     for (const halt of [...this.#released.values()].reverse()) yield halt;
   }
 
-  /** Those in force whose time is over. */
+  /** Returns active halts that have expired. */
   expiredAt(nowMs: number): readonly Halt[] {
     return [...this.#active.values()].flatMap(({ halt }) => ((halt.expiresAtMs ?? Infinity) <= nowMs ? [halt] : []));
   }
@@ -151,7 +151,7 @@ export class HaltRegistry {
     return undefined;
   }
 
-  /** Of a lineage that is too long to follow, everything counts as covered. */
+  /** A lineage that is too long to follow counts as covered. */
   #reaches(scope: HaltScope, { identity, key }: AgentEntry): boolean {
     if (scope.tier !== 'lineage') return namesAgent(scope, identity);
     return this.#agents.descends(key, agentKeyOf(scope)) !== false;

@@ -8,7 +8,7 @@ import type { HaltScope } from './halt.ts';
 export type HaltMatch = {
   /** How many registered agents it covers. */
   readonly agents: number;
-  /** Where it covers nobody who is known: the scope whose names are most like these, if there is one. */
+  /** If it covers no known agent: the scope with the most similar names, if there is one. */
   readonly nearest: string | undefined;
 };
 
@@ -87,7 +87,7 @@ function namesOf(scope: Exclude<HaltScope, { tier: 'global' }>): string {
   return scope.tier === 'team' ? `${scope.orgId}/${scope.teamId}` : agentKeyOf(scope);
 }
 
-/** What the scope may have meant: orgs, teams or agents; of its own org, where there is such. */
+/** Suggests scopes with similar names: orgs, teams or agents; those of its own org if there are any. */
 function* namesLike(registry: AgentRegistry, scope: Exclude<HaltScope, { tier: 'global' }>): Iterable<string> {
   const { orgs } = registry.groups;
   const own = orgs.get(scope.orgId);

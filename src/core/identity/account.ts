@@ -29,7 +29,9 @@ export function afterFailure(lockout: Lockout, nowMs: number): Lockout {
   return { failures, lockedUntilMs: failures >= LOCKOUT.failures ? nowMs + LOCKOUT.lockMs : null };
 }
 
-/** What an attempt is counted by; `device` is undefined unless it comes from one that has signed in before. */
+/**
+ * Counters of failed attempts; `device` is undefined unless the attempt comes from a device that has signed in before.
+ */
 export type Lockouts = { readonly account: Lockout; readonly device: Lockout | undefined };
 
 /** As `lockedForSecs`. Only its own failures lock out a device that is known: anybody could lock out the owner. */

@@ -13,10 +13,10 @@ export type TokenClaims = {
   readonly scope: string;
   /** Absent: bound to no org. */
   readonly org_id?: string;
-  /** Of accounts only, as is `epoch`: see `tokenEpoch` of an account. */
+  /** Only accounts have these; for `epoch` see `tokenEpoch` of an account. */
   readonly role?: Role;
   readonly epoch?: number;
-  /** Of accounts only: the session that it ends with. */
+  /** Only accounts have it: the session with which the token ends. */
   readonly sid?: string;
 };
 

@@ -30,7 +30,7 @@ const SCAN_STEPS = 100_000;
 /** To look up an agent in a team takes as long as to look at so many operations. */
 const LOOKUP_STEPS = 5;
 
-/** One of the lists that a listing walks over, and its place among them. A list without a holder is empty. */
+/** A list that a listing walks over, and its place among them. A list without a holder is empty. */
 type Source = {
   readonly org: number;
   readonly team: number;

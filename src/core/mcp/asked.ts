@@ -1,4 +1,4 @@
-/** What a request of the Model Context Protocol asks of a server, in the words of policies. */
+/** The checks that a request of the Model Context Protocol needs, in the words of policies. */
 import { isMapping } from '../base/mapping.ts';
 import { fail, ok, type Result } from '../base/result.ts';
 import { problemOfUri } from '../base/text.ts';
@@ -58,6 +58,6 @@ const CHECKED: ReadonlyMap<string, Reader> = new Map([
   ['completion/complete', completed],
 ]);
 
-/** What a request asks, or how it is malformed; undefined when it is not one of those that are checked. */
+/** Returns the request's checks, or how it is malformed; undefined for requests that need no check. */
 export const askedIn = (method: string, params: Fields): Result<Asked, Malformed> | undefined =>
   CHECKED.get(method)?.(params);

@@ -1,4 +1,4 @@
-/** What operations are about, and how they ended (docs/spec.md, Operations). */
+/** The subjects and outcomes of operations (docs/spec.md, Operations). */
 import type { AgentIdentity } from '../base/ids.ts';
 import { noPolicyAllows, type PolicyDecision } from '../policy/rule.ts';
 import { OP_ENDS, type OpEnd } from './op-state.ts';
@@ -6,7 +6,7 @@ import { OP_ENDS, type OpEnd } from './op-state.ts';
 /** The decision that an operation began or ended with. Where no policy allowed it, its reason is worded when shown. */
 export type OpVerdict = Pick<PolicyDecision, 'policy' | 'ruleId' | 'reason' | 'cause'>;
 
-/** What few operations have. Replaced as a whole, never changed. */
+/** Rare fields of operations. Replaced as a whole, never changed. */
 type Details = {
   readonly approvalId: string | undefined;
   readonly error: string | undefined;
@@ -26,7 +26,7 @@ export type OpAbout = {
 /** Further actions of one operation that are remembered; beyond that, any halt of an action stops it. */
 const MAX_ACTIONS = 16;
 
-/** What is looked for in what operations are about; undefined: anything. */
+/** Filters operations by their subject; undefined: any. */
 export type AboutFilter = {
   readonly isAction: ((action: string) => boolean) | undefined;
   readonly isResource: ((resource: string) => boolean) | undefined;
@@ -47,7 +47,7 @@ const NO_POLICY_ALLOWS: OpVerdict = { policy: undefined, ruleId: undefined, reas
 export class AboutColumns {
   readonly #actions: (string | undefined)[];
   readonly #resources: (string | undefined)[];
-  /** Those of rules are shared by all their operations. */
+  /** Verdicts; operations that the same rule decided share one. */
   readonly #verdicts: (OpVerdict | undefined)[];
   readonly #details: (Details | undefined)[];
   readonly estimatedMicroUsd: Float64Array;

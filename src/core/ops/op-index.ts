@@ -10,7 +10,7 @@ export const HASH_KEY_LENGTH = 2 * KEYS;
 const FREE = -1;
 const FIRST_CAPACITY = 64;
 
-/** One table of hashes and slots, side by side, with linear probing: a miss costs one memory access. */
+/** A table of hashes and slots, side by side, with linear probing: a miss costs one memory access. */
 class Shard {
   /** At 2n the hash, at 2n + 1 the slot. */
   cells = emptyCells(FIRST_CAPACITY);
@@ -134,7 +134,7 @@ function hashOf(id: string, highKeys: Int32Array, lowKeys: Int32Array): number {
     high = (high + Math.imul(highKeys[at]!, unit)) | 0;
     low = (low + Math.imul(lowKeys[at]!, unit)) | 0;
   }
-  // Of each sum only the upper half is universal.
+  // Only the upper half of each sum is universal.
   return (high & 0xffff_0000) | (low >>> 16);
 }
 

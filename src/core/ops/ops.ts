@@ -17,7 +17,7 @@ import {
   zeroOpCounts,
 } from './op-state.ts';
 
-/** Where an operation lives in the registry. Valid until the operation is swept. */
+/** The position of an operation in the registry. Valid until the operation is swept. */
 export type OpSlot = Brand<number, 'OpSlot'>;
 
 /**
@@ -31,7 +31,7 @@ export type OpHolder = { firstOp: number; lastOp: number };
  */
 export type OpPlace = { readonly from: number; readonly slot: number; readonly number: number };
 
-/** What is left of the work that one page of a listing may cost. */
+/** The remaining work that one page of a listing may cost. */
 export type ScanBudget = { steps: number };
 
 function moveOne(counts: OpCounts, from: OpState, to: OpState): void {
@@ -52,7 +52,7 @@ const END_BY = {
 
 /** Characters of errors that are kept in full, of all operations together: an agent may report a kilobyte for each. */
 const MAX_ERROR_CHARACTERS = 16_000_000;
-/** What is kept of an error beyond that. */
+/** The length to which an error is cut once the total is exceeded. */
 const LEAST_ERROR = 64;
 
 /** The first slot from this one on that holds an operation. */
@@ -173,7 +173,7 @@ export class OpsRegistry {
     return this.#aboutOf(slot).get(slot & SLOT_MASK);
   }
 
-  /** What the check is about that it waits for, or runs under: without secrets, and cut. */
+  /** Describes the check that it waits for, or runs under: without secrets, and cut. */
   describe(slot: OpSlot, action: string, resource: string, estimatedMicroUsd: number): void {
     this.#aboutOf(slot).describe(slot & SLOT_MASK, action, resource, estimatedMicroUsd);
   }
@@ -195,7 +195,7 @@ export class OpsRegistry {
     return this.#aboutOf(slot).isAnyAction(slot & SLOT_MASK, isCovered);
   }
 
-  /** What its agent says went wrong. */
+  /** Stores the error that its agent reported. */
   setError(slot: OpSlot, error: string): void {
     const isFull = this.#errorCharacters + error.length > MAX_ERROR_CHARACTERS;
     const kept = isFull ? cutText(error, LEAST_ERROR) : error;

@@ -57,7 +57,7 @@ export const DEFAULT_TERMS: ApprovalTerms = {
 
 const TERM_KEYS = ['min', 'expires', 'valid', 'approvers'] as const;
 
-/** Of a duration such as `90s`, `15m`, `2h` or `1d`; undefined for any other text. */
+/** Parses a duration such as `90s`, `15m`, `2h` or `1d`; undefined for any other text. */
 function durationMs(text: unknown): number | undefined {
   const [, count, unit] = (typeof text === 'string' ? /^([1-9]\d{0,6})([smhd])$/.exec(text) : null) ?? [];
   return count === undefined || unit === undefined ? undefined : Number(count) * (UNITS[unit] ?? Number.NaN);

@@ -24,7 +24,7 @@ const LISTED_KEYS = [
   ...['id', 'mode', 'created_by', 'created_at', 'expires_at', 'released_at', 'released_by', 'release_reason'],
 ];
 
-/** What the first of these halts decides in place of the policies; undefined: none covers the check. */
+/** Returns the decision of the first of these halts that covers the check; undefined: none does. */
 export function haltOver(
   halts: readonly AssumedHalt[],
   { agent, action }: Pick<CheckSubject, 'agent' | 'action'>,

@@ -19,7 +19,7 @@ export type PolicyCase = {
   readonly obligations: readonly string[] | undefined;
   /** Why it must be denied; undefined: for any cause. */
   readonly cause: CaseCause | undefined;
-  /** Those that its document assumes. */
+  /** Halts that its document assumes. */
   readonly halts: readonly AssumedHalt[];
 };
 
@@ -32,7 +32,7 @@ export type CaseOutcome = {
   readonly passed: boolean;
   readonly expected: { readonly kind: RuleEffect; readonly ruleId: string | undefined };
   readonly actual: PolicyDecision;
-  /** What differs, in one sentence; undefined when nothing does. */
+  /** The difference, in one sentence; undefined if there is none. */
   readonly difference: string | undefined;
 };
 

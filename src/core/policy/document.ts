@@ -25,11 +25,11 @@ export type Rule = {
   readonly when: Condition | undefined;
   readonly effect: RuleEffect;
   readonly reason: string | undefined;
-  /** What the agent may do instead. Only of a rule that denies. */
+  /** An alternative for the agent. Only rules that deny have one. */
   readonly remedy: string | undefined;
-  /** Of a rule that requires an approval, with what it leaves out filled in; else undefined. */
+  /** The terms of a rule that requires an approval, with its omissions filled in; else undefined. */
   readonly approval: ApprovalTerms | undefined;
-  /** What an allow obliges its caller to do; undefined: nothing. */
+  /** Obligations that come with an allow; undefined: none. */
   readonly obligations: readonly Obligation[] | undefined;
 };
 
@@ -52,7 +52,7 @@ export type PolicyDocument = {
   readonly rules: readonly Rule[];
   /** The `budget:` section as written; undefined when there is none. */
   readonly budget: unknown;
-  /** Where it was read from, for people: a file name. */
+  /** Its origin, for people: a file name. */
   readonly source: string;
 };
 
@@ -246,7 +246,7 @@ function readText(
   return rule.refuse(key, `must be ${wanted}; this is ${kindOf(value)}`);
 }
 
-/** What a reader would call the value. */
+/** Names the kind of a value for a reader. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';

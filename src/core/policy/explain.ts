@@ -25,13 +25,13 @@ export type DocumentTrace = {
   readonly rules: readonly RuleTrace[];
 };
 
-/** What decides in place of the policies. */
+/** A decision that overrules the policies. */
 export type Overruling = { readonly cause: 'halt' | 'budget'; readonly reason: string };
 
 /** Plain data, in the order of the cascade. */
 export type Explanation = { readonly decision: PolicyDecision; readonly documents: readonly DocumentTrace[] };
 
-/** One rule per step. */
+/** Explains one rule per step. */
 export function* explainingCheck(
   compiled: readonly CompiledDocument[],
   subject: CheckSubject,

@@ -11,7 +11,7 @@ import { ANY, PatternTable } from './patterns.ts';
 import type { CompiledDocument, CompiledRule } from './rule.ts';
 import { pathOf } from './scope.ts';
 
-/** So few rules are tried as fast as they are looked up. */
+/** Trying so few rules is as fast as looking them up. */
 const FEW_RULES = 4;
 /**
  * A rule is found by each of its actions together with each of its resources. Where that is more than so many pairs, it
@@ -41,7 +41,7 @@ export class RuleIndex {
     this.mayMatch = mayMatch;
   }
 
-  /** One rule per step. */
+  /** Indexes one rule per step. */
   static *building(rules: readonly CompiledRule[]): Steps<RuleIndex> {
     return new RuleIndex(rules, rules.length > FEW_RULES ? yield* buildingLookUp(rules) : undefined);
   }
@@ -127,7 +127,7 @@ export class ScopeIndex {
     this.#global = global;
   }
 
-  /** One rule per step. */
+  /** Indexes one rule per step. */
   static *building(documents: readonly CompiledDocument[]): Steps<ScopeIndex> {
     const global = newDraft();
     for (const { document, rules } of documents) {

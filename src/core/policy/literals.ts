@@ -120,7 +120,7 @@ export function* findingBeginnings(literals: readonly Literal[]): Steps<FindLite
   };
 }
 
-/** Likewise, the texts that it ends with. */
+/** Finds the texts that it ends with, by the same method. */
 export function* findingEndings(literals: readonly Literal[]): Steps<FindLiterals | undefined> {
   if (literals.length === 0) return undefined;
   const tree = yield* treeOf(literals, (text, at) => text.charCodeAt(text.length - 1 - at));
@@ -134,7 +134,7 @@ export function* findingEndings(literals: readonly Literal[]): Steps<FindLiteral
   };
 }
 
-/** Likewise, the texts that it contains, each once (Aho and Corasick's way). */
+/** Finds the texts that it contains, each once (the algorithm of Aho and Corasick). */
 export function* findingContained(literals: readonly Literal[]): Steps<FindLiterals | undefined> {
   if (literals.length === 0) return undefined;
   const tree = yield* treeOf(literals, (text, at) => text.charCodeAt(at));
@@ -175,7 +175,7 @@ const UNKNOWN = -1;
 
 class Links {
   readonly #tree: Tree;
-  /** Where a walk goes on when no way leads further: at the longest ending of the node's text that is a node. */
+  /** The fallback of a node when no edge leads further: the longest ending of the node's text that is a node. */
   readonly shorter: Int32Array;
   /** The nearest of these at which a text ends; `ROOT` where there is none. */
   readonly reported: Int32Array;

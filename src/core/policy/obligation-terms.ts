@@ -4,7 +4,7 @@ import { type Obligation, SUPPORTED_OBLIGATIONS } from '../obligations.ts';
 
 export type ObligationType = (typeof SUPPORTED_OBLIGATIONS)[number];
 
-/** What an obligation of each type has besides its id and its type. */
+/** Properties of each obligation type besides its id and its type. */
 export const PROPERTIES_OF = {
   redact: ['paths'],
   set: ['path', 'value'],
@@ -17,7 +17,7 @@ export const MAX_PATHS = 64;
 export const MAX_PATH_LENGTH = 256;
 export const MAX_MESSAGE_LENGTH = 512;
 export const MAX_OBLIGATION_ID_LENGTH = 128;
-/** Of a value to set, as JSON. */
+/** Limits a value to set, as JSON. */
 const MAX_VALUE_LENGTH = 4096;
 
 /** Names with dots between them; no name is empty. */

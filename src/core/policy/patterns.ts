@@ -17,7 +17,7 @@ const MAX_LITERAL_LENGTH = 64;
 /** The key of patterns without any literal text, such as `*`. */
 export const ANY = 0;
 
-/** Where in what a pattern matches its literal text is. `whole`: the pattern has no wildcard. */
+/** The place of a pattern's literal text in what it matches. `whole`: the pattern has no wildcard. */
 type Where = 'whole' | 'beginning' | 'ending' | 'within';
 type Anchor = { readonly where: Where; readonly text: string; readonly id: string };
 
@@ -56,7 +56,7 @@ export class PatternTable {
     this.#finders = finders;
   }
 
-  /** Of all these patterns, one list per step. */
+  /** Builds a table of all these patterns, one list per step. */
   static *building(lists: readonly (readonly string[])[]): Steps<PatternTable> {
     const { anchors, uses } = yield* surveying(lists);
     const keys = new Map<string, number>();

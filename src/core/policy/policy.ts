@@ -67,7 +67,7 @@ export type RuleSummary = {
 /** `orgId`: as if the documents of all other orgs were not there. `policy`: only the document of that name. */
 export type RuleFilter = { readonly orgId: string | undefined; readonly policy: string | undefined };
 
-/** What `GET /api/v1/policies` answers. */
+/** The answer of `GET /api/v1/policies`. */
 export type PolicySummary = {
   /** Changes when and only when what the documents say changes; 16 hexadecimal digits. */
   readonly version: string;
@@ -205,7 +205,10 @@ export class PolicySet {
   }
 }
 
-/** Of the same id twice, the one of the narrower scope stands, in its place; within a scope the first as written. */
+/**
+ * If two obligations have the same id, the one of the narrower scope wins, in its own place; within a scope the first
+ * as written.
+ */
 function obligationsOf(rules: readonly CompiledRule[]): readonly Obligation[] {
   const [first, ...others] = rules;
   assert(first?.rule.obligations !== undefined, 'a rule that obliges has obligations');

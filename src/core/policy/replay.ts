@@ -56,7 +56,7 @@ const CHECK_EVENTS: ReadonlySet<string> = new Set([
   'ApprovalRequested',
 ]);
 
-/** What decides beside the policies, by the cause of the deny. */
+/** Causes of denies that do not come from the policies. */
 const SKIPPED_CAUSES: Readonly<Record<string, SkipReason>> = {
   budget: 'budget',
   credential: 'unidentified',

@@ -7,7 +7,7 @@ import type { PolicyDocument, Rule } from './document.ts';
 import type { RuleEffect } from './effect.ts';
 import { compileGlob, type Glob, isLiteral } from './glob.ts';
 
-/** What may become of a rule in a check. Here, and not beside the explanation, which loads the CEL library. */
+/** Outcomes of a rule in a check. Here, and not beside the explanation, which loads the CEL library. */
 export const RULE_OUTCOMES = [
   'action-differs',
   'resource-differs',
@@ -20,17 +20,17 @@ export type RuleOutcome = (typeof RULE_OUTCOMES)[number];
 /** The answer to a check. A deny that no rule made has neither policy nor rule. */
 export type PolicyDecision = {
   readonly kind: RuleEffect;
-  /** One sentence for the agent's author. Names the rule, if one decided. */
+  /** A sentence for the agent's author. Names the rule, if one decided. */
   readonly reason: string;
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
   /** Undefined unless denied. */
   readonly cause: DecisionCause | undefined;
-  /** What the agent may do instead, of a deny. */
+  /** An alternative to the denied action. */
   readonly remedy?: string | undefined;
   /** There if, and only if, an approval is required. */
   readonly approval?: ApprovalTerms | undefined;
-  /** Of all matching rules that allow, in the order of scopes: what the caller of an allow must do. */
+  /** Obligations of all matching rules that allow, in the order of scopes. */
   readonly obligations?: readonly Obligation[] | undefined;
 };
 
@@ -117,7 +117,7 @@ export function verdictOf(compiled: CompiledRule, variables: ConditionVariables)
   return outcome === false ? undefined : failedDecision(compiled, outcome.error);
 }
 
-/** What the rule would have said is unknown, so the check is denied. */
+/** The rule's result is unknown, so the check is denied. */
 function failedDecision({ rule, document }: CompiledRule, error: string): PolicyDecision {
   return {
     kind: 'deny',

@@ -1,7 +1,7 @@
 /**
- * What may stand in policy files and in files of policy cases, as JSON Schema: for editors, which complete and check
- * keys with it. The parsers decide; the tests hold parsers and schemas together. A schema knows neither CEL nor what
- * must be unique, and counts characters where the parser counts bytes.
+ * JSON Schemas of policy files and of files of policy cases: for editors, which complete and check keys with them. The
+ * parsers decide; the tests compare parsers and schemas. A schema knows neither CEL nor what must be unique, and counts
+ * characters where the parser counts bytes.
  */
 
 import { MAX_COST_USD } from '../base/money.ts';
@@ -259,7 +259,7 @@ const DOCUMENT_PROPERTIES = {
   budget: BUDGET,
 } as const satisfies Record<Exclude<keyof PolicyDocument, 'source'>, JsonSchema>;
 
-/** One document of a policy file. */
+/** The schema of one document of a policy file. */
 export const POLICY_SCHEMA: JsonSchema = {
   $schema: DRAFT,
   title: 'Policy of svc-gateway',

@@ -48,7 +48,7 @@ export class Shadow {
   #differing: number;
   #errors: number;
   readonly #changes = new Map<string, { -readonly [Key in keyof ShadowChange]: ShadowChange[Key] }>();
-  /** What became of the check that is being decided. */
+  /** Flags of the check that is being decided. */
   #compared = false;
   #failed = false;
   #difference: (Difference & { readonly from: Answer; readonly decided: PolicyDecision }) | undefined;
@@ -140,7 +140,7 @@ const shadowPayload = (
   readonly cause: DecisionCause | null;
 } => ({ version, decision, policy: policy ?? null, rule_id: ruleId ?? null, cause: cause ?? null });
 
-/** What several gateways have counted. */
+/** Adds up the counts of several gateways. */
 export function addedCounts(all: readonly ShadowCounts[]): ShadowCounts {
   const changes = new Map<string, ShadowChange>();
   for (const change of all.flatMap((counts) => counts.changes)) {

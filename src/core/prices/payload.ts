@@ -3,7 +3,7 @@ import { microToUsd } from '../base/money.ts';
 import type { Completion } from '../commands.ts';
 import type { TokenUsage } from './price.ts';
 
-/** What the audit log has of reported tokens. Callers choose the names. */
+/** The audit payload of reported tokens. Callers choose the names. */
 export const tokensPayload = (tokens: TokenUsage): Readonly<Record<string, unknown>> => ({
   model: redactText(tokens.model),
   ...(tokens.provider !== undefined && { provider: redactText(tokens.provider) }),
@@ -13,7 +13,7 @@ export const tokensPayload = (tokens: TokenUsage): Readonly<Record<string, unkno
   cache_write_tokens: tokens.cacheWriteTokens,
 });
 
-/** What the audit log has of a completion; undefined: its agent said nothing. */
+/** The audit payload of a completion; undefined: its agent reported nothing. */
 export const completionPayload = (
   outcome: Completion['outcome'],
   error: string | undefined,

@@ -1,4 +1,4 @@
-/** What tokens of a model cost (docs/spec.md, Prices). */
+/** Token prices of models (docs/spec.md, Prices). */
 import { usdToMicro } from '../base/money.ts';
 
 /** Tokens of one model, as its caller has counted them. */
@@ -54,7 +54,7 @@ function usdPerMillion(rate: Rate, inputTokens: number): number {
   return rate.tiers.reduce((usd, { start, price }) => (inputTokens > start ? price : usd), rate.base);
 }
 
-/** Of each rate the greatest that any of them has. */
+/** Returns the greatest value of each rate. */
 export function highestRates(all: Iterable<Rates>): Rates {
   const highest: Partial<Record<RateName, number>> = {};
   for (const rates of all) {

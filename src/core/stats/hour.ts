@@ -1,4 +1,4 @@
-/** What was counted in one hour: minute by minute while it is recent, then as one sum. */
+/** Counts of one hour: minute by minute while it is recent, then as one sum. */
 import { DECISION_CAUSES, type DecisionCause } from '../decision-cause.ts';
 import { addTo, PairTallies } from './pair-tallies.ts';
 
@@ -32,7 +32,7 @@ export const RULE = PLACE;
 export const AGENT = { checks: 0, denies: 1, spentMicroUsd: 2 } as const;
 const NAMED_WIDTH = 3;
 
-/** What is told apart by more than decisions: denies by cause, and the counts of rules and agents. */
+/** Counts by more than decisions: denies by cause, and the counts of rules and agents. */
 export class Names {
   readonly causes: number[] = new Array<number>(DECISION_CAUSES.length).fill(0);
   readonly rules: PairTallies;
@@ -77,7 +77,7 @@ export type HourRow = {
   readonly others: { readonly rules: readonly number[]; readonly agents: readonly number[] };
 };
 
-/** One hour of an org, or of all. */
+/** An hour of an org, or of all. */
 export class Hour {
   /** Hours since the Unix epoch. */
   readonly at: number;
@@ -219,7 +219,7 @@ function keepMost(from: PairTallies, kept: PairTallies, weightOf: (numbers: read
   for (const [first, second, numbers] of sorted) addTo(kept.of(first, second, true), numbers);
 }
 
-/** What was counted from this minute of the epoch on. */
+/** Sums up the counts from this minute of the epoch on. */
 export function sumFrom(hours: readonly Hour[], first: number): Counts {
   const sum = { allow: 0, deny: 0, pending: 0, spentMicroUsd: 0 };
   for (const hour of hours)

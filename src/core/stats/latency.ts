@@ -37,12 +37,12 @@ export class LatencyRing {
       : [];
   }
 
-  /** Of one span. */
+  /** Percentiles of one span. */
   of(span: number): Percentiles {
     return this.#percentiles(this.bucketsOf(span));
   }
 
-  /** Of this span and all after it. */
+  /** Percentiles of this span and all after it. */
   from(first: number): Percentiles {
     const sum = new Array<number>(this.#width).fill(0);
     for (const span of this.#spans)

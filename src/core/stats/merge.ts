@@ -16,7 +16,10 @@ import {
   topOf,
 } from './view.ts';
 
-/** Of the same time of day, and of the same orgs. Percentiles cannot be added up: they are those of the slowest. */
+/**
+ * Merges views of the same time of day and the same orgs. Percentiles cannot be added up: the slowest gateway's are
+ * shown.
+ */
 export function mergedStats(views: readonly [StatsView, ...StatsView[]]): StatsView {
   return {
     window: views[0].window,
@@ -61,14 +64,14 @@ function slower(one: Percentiles | undefined, other: Percentiles | undefined): P
   return { p50: slowerOf(one.p50, other.p50), p95: slowerOf(one.p95, other.p95), p99: slowerOf(one.p99, other.p99) };
 }
 
-/** One for each key, the most first. */
+/** Sums up counts by key, in descending order. */
 function summed<T extends { readonly count: number }>(all: readonly T[], keyOf: (each: T) => string): readonly T[] {
   const sums = new Map<string, T>();
   for (const each of all) sums.set(keyOf(each), { ...each, count: each.count + (sums.get(keyOf(each))?.count ?? 0) });
   return [...sums.values()].sort((one, other) => other.count - one.count);
 }
 
-/** Those without a key are the ones that were not shown by themselves. */
+/** Rows without a key count those that were not shown individually. */
 function shown<T extends { readonly count: number }>(
   all: readonly T[],
   keyOf: (each: T) => string | undefined,

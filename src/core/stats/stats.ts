@@ -1,6 +1,6 @@
 /**
- * What was checked, denied and spent: a day minute by minute, a month hour by hour (docs/spec.md, Statistics). Bounded,
- * and saved by whoever calls `takeUnsaved`.
+ * Counts of checks, denies and spending: a day minute by minute, a month hour by hour (docs/spec.md, Statistics).
+ * Bounded, and saved by the caller of `takeUnsaved`.
  */
 import type { AgentIdentity } from '../base/ids.ts';
 import type { CheckAnswer } from '../commands.ts';
@@ -39,7 +39,7 @@ const MAX_NAMES = 100_000;
 const MAX_RULES = 500;
 const NO_ORG = '';
 
-/** What is saved of an hour of all gateways' latencies: its minutes, as far as they were measured. */
+/** The saved latencies of all orgs in an hour: its minutes, as far as they were measured. */
 type LatencyRow = {
   readonly at: number;
   readonly minutes: readonly (readonly [minute: number, ...buckets: number[]])[];
@@ -162,7 +162,7 @@ export class Stats {
     for (const [orgId, minute] of this.#missed) if (minute <= this.#minute - DAY_MINUTES) this.#missed.delete(orgId);
   }
 
-  /** What has changed since it was taken last, at most so many rows; the caller saves them. */
+  /** Takes changed rows, at most so many; the caller saves them. */
   takeUnsaved(most: number): readonly UnsavedStats[] {
     const rows: UnsavedStats[] = this.#removed.splice(0, most).map((key) => ({ key, row: undefined }));
     for (const { orgId, hour } of this.#unsaved.splice(0, most - rows.length)) {
@@ -177,7 +177,7 @@ export class Stats {
     return rows;
   }
 
-  /** What was taken could not be saved. */
+  /** Puts back rows that could not be saved. */
   putBack(rows: readonly UnsavedStats[]): void {
     for (const { key, row } of rows) {
       if (row === undefined) this.#removed.push(key);
@@ -209,17 +209,17 @@ export class Stats {
     this.prune(nowMs);
   }
 
-  /** What was counted since the start. */
+  /** Counts since the start. */
   get total(): Counts {
     return this.#all.total;
   }
 
-  /** What the orgs did since the start that were active in the last month. */
+  /** Counts since the start, by org; only orgs that were active in the last month. */
   get orgTotals(): readonly OrgStats[] {
     return Array.from(this.#orgs, ([orgId, { total }]) => ({ orgId, ...total })).filter((org) => !isNothing(org));
   }
 
-  /** Of one org, or of all. */
+  /** The view of one org, or of all. */
   view(orgId: string | undefined, nowMs: number, window: StatsWindow = DEFAULT_WINDOW): StatsView {
     const { minutes, points } = WINDOWS[window];
     const minute = Math.floor(nowMs / MINUTE_MS);

@@ -1,4 +1,4 @@
-/** What statistics show of a span of time, of one org or of all. */
+/** Statistics of a span of time, of one org or of all. */
 import type { AgentIdentity } from '../base/ids.ts';
 import { DECISION_CAUSES, type DecisionCause } from '../decision-cause.ts';
 import { AGENT, type Counts, HOUR_MINUTES, type Hour, type Names, RULE } from './hour.ts';
@@ -67,7 +67,7 @@ export const causesOf = (all: readonly OrgNames[]): StatsView['causes'] =>
     .filter(({ count }) => count > 0)
     .sort((one, other) => other.count - one.count);
 
-/** What rules and agents did, and how many denies belong to those that were not counted by themselves. */
+/** Tallies of rules and agents, and how many denies belong to those that were not counted individually. */
 export function talliesOf(all: readonly OrgNames[]): {
   readonly rules: readonly RuleTally[];
   readonly agents: readonly AgentTally[];

@@ -1,4 +1,4 @@
-/** What webhooks report, made of what the governor decided (docs/spec.md, Webhooks). */
+/** Webhook events, made from the governor's decisions (docs/spec.md, Webhooks). */
 import type { Approval } from '../approvals/approval.ts';
 import { approvalView } from '../approvals/view.ts';
 import type { AuditDraft } from '../audit/audit.ts';

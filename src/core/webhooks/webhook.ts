@@ -15,7 +15,7 @@ export const WEBHOOK_EVENTS = [
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
-/** What a person asks for; no hook can be made for it. */
+/** Sent on request only; webhooks cannot subscribe to it. */
 export const TEST_EVENT = 'webhook.test';
 
 /** Plain data, as it is stored. */
@@ -42,7 +42,7 @@ export type Webhook = {
 /** `waiting`: messages that have not arrived yet. */
 export type WebhookStatus = { readonly hook: Omit<Webhook, 'secret'>; readonly waiting: number };
 
-/** What happened, before it is known which hooks get it. */
+/** An event before its webhooks are chosen. */
 export type Notice = {
   readonly type: WebhookEvent;
   /** Whose event it is; null: only hooks that are bound to no org get it; `every`: all hooks may. */
