@@ -104,7 +104,7 @@ export function visible(principal: Principal, account: StoredAccount | undefined
   return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'account' });
 }
 
-/** Of whoever may write into the data directory: above every role. */
+/** The subject of anybody who may write into the data directory: above every role. */
 export const CONSOLE = 'gateway:console';
 
 /**

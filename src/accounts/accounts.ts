@@ -18,7 +18,7 @@ import { confirmPasswordReset, issuePasswordReset, type ResetQueue, requestPassw
 import { type RegistrationState, RegistrationTeller, register } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 
-/** What the use cases of one gateway have in common, beyond what is given. */
+/** The parts that the use cases of one gateway share, beyond the given ones. */
 type Shared = AccountsContext & {
   readonly decoys: Decoys;
   readonly resets: ResetQueue;

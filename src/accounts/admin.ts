@@ -42,7 +42,7 @@ export async function listForAdmin<Row extends { readonly id: string; readonly s
     // The id of the last row, and not its place in the list of all, which would tell an org how many others there are.
     const last = cursor === undefined ? undefined : await seen(reads, cursor);
     if (last?.ok === false) return undefined;
-    // One more than asked for tells whether there is a next page.
+    // An extra row tells whether there is a next page.
     return list(reads, { orgId: org.value ?? null, afterSequence: last?.value.sequence ?? 0, limit: perPage + 1 });
   });
   if (!found.ok) return found;
@@ -226,7 +226,7 @@ async function carryOut(
     seen: SeenAccount;
     action: AdminAction | undefined;
   }>(async (transaction) => {
-    // One change of roles at a time, so that two owners cannot remove each other.
+    // Roles change one at a time, so that two owners cannot remove each other.
     await transaction.lockRoles();
     const id = parseAccountId(accountId);
     const seen = visible(principal, id && (await transaction.lockAccount(id)));

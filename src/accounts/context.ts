@@ -1,4 +1,4 @@
-/** What every account use case needs, and what several of them share. */
+/** The needs of every account use case, and helpers that several of them share. */
 
 import { type AuditDraft, type AuditEvent, lineageOfOrg } from '../core/audit/audit.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
@@ -38,9 +38,9 @@ export type AccountsContext = {
   readonly openRegistration: boolean;
   /** SVC_AUTH_OPEN_REGISTRATION_ORG: the org that accounts are bound to which strangers make; null: none. */
   readonly openRegistrationOrg: string | null;
-  /** What the first registration has to present; undefined: nothing. */
+  /** The proof that the first registration has to present; undefined: none. */
   readonly setup: Setup | undefined;
-  /** Where people reach the gateway, without a slash at the end: the links in mails lead there. */
+  /** The gateway's public address, without a slash at the end: the links in mails lead there. */
   readonly publicUrl: () => string;
   readonly logins: Bounds;
   readonly log: { warn(message: string, fields?: object): void };

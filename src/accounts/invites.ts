@@ -59,7 +59,7 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
   };
   const stored = await context.store.transact(async (transaction) => {
     const existing = await transaction.accountByEmail(emailKeyOf(made.email));
-    // Of an account that the inviter does not see, nothing is said: the invite will find it when it is accepted.
+    // An account that the inviter cannot see is not mentioned: the invite will find it when it is accepted.
     if (existing !== undefined && seesOrg(principal, existing.orgId))
       return fail({ kind: 'email_taken', email: made.email });
     await transaction.insertInvite(made);
@@ -134,7 +134,7 @@ async function redeem(
   return accepted;
 }
 
-/** Whoever holds an invite to an org need not learn of accounts elsewhere. */
+/** The holder of an invite to an org need not learn of accounts elsewhere. */
 async function refuseTaken(reads: AccountReads, { email, orgId }: Invite): Promise<Result<never, Fault>> {
   const existing = await reads.accountByEmail(emailKeyOf(email));
   const isSeen = orgId === null || existing?.orgId === orgId;

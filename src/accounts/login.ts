@@ -72,9 +72,9 @@ export type LoginInput = {
   readonly email: string;
   readonly password: string;
   readonly rememberMe: boolean;
-  /** Where the request came from, for the audit log. */
+  /** The client's address, for the audit log. */
   readonly address: string | null;
-  /** What an earlier sign-in left with the device. */
+  /** The cookie that an earlier sign-in left with the device. */
   readonly device?: string | undefined;
 };
 
@@ -89,13 +89,13 @@ export type SignIn = {
 
 type LoginContext = AccountsContext & { readonly decoys: Decoys };
 
-/** One attempt: the account that it names, and the keys under which its failures are counted. */
+/** An attempt: the account that it names, and the keys under which its failures are counted. */
 type Attempt = {
   readonly input: LoginInput;
   readonly attempts: SecretDigest;
   /** Undefined unless the device has signed in to the account before. */
   readonly device: SecretDigest | undefined;
-  /** What the device gets if it signs in. */
+  /** The cookie for the device if it signs in. */
   readonly cookie: string;
   readonly account: StoredAccount | undefined;
   readonly decoy: string;
@@ -148,7 +148,7 @@ async function verify(context: LoginContext, { account, decoy, input }: Attempt)
   return ok({ matches: false, rehash: false });
 }
 
-/** What the transaction at the end of an attempt found, if the account had been locked meanwhile. */
+/** The final transaction's finding that the account has been locked meanwhile. */
 type Locked = { readonly kind: 'locked'; readonly lockedSecs: number };
 
 /**

@@ -14,10 +14,10 @@ import type { NewAccount } from './store.ts';
 export type RegisterInput = {
   readonly email: string;
   readonly password: string;
-  /** What may prove, for the first account, that the operator makes it. */
+  /** Proof that the operator makes the first account. */
   readonly setupToken?: string | undefined;
   readonly bearer?: string | undefined;
-  /** Where the request came from. */
+  /** The client's address. */
   readonly address: string | null;
 };
 

@@ -1,4 +1,4 @@
-/** What the account use cases need of a relational store. Rows in, rows out; every rule is in the use cases. */
+/** The relational store as the account use cases see it. Rows in, rows out; every rule is in the use cases. */
 
 import type { SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
@@ -76,7 +76,7 @@ export type AccountReads = {
   accountById(id: AccountId): Promise<StoredAccount | undefined>;
   /** A secret of the store, the same for all gateways on it; made when it is first asked for. */
   decoySecret(): Promise<string>;
-  /** Those of the keys that an account has, of this org or, where it is null, of any. */
+  /** Returns the keys that belong to an account of this org or, if it is null, of any. */
   usedEmails(keys: readonly EmailKey[], orgId: string | null): Promise<ReadonlySet<EmailKey>>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
@@ -95,7 +95,7 @@ export type AccountReads = {
     attempts: SecretDigest,
     place: string,
   ): Promise<{ readonly lockout: Lockout; readonly hashNear: string | undefined }>;
-  /** Of those that are locked at that time, the end of the lock. */
+  /** Returns the end of each lock that is in force at that time. */
   locks(attempts: readonly SecretDigest[], nowMs: number): Promise<ReadonlyMap<SecretDigest, number>>;
   invite(digest: SecretDigest): Promise<StoredInvite | undefined>;
   inviteById(id: string): Promise<StoredInvite | undefined>;
@@ -105,7 +105,7 @@ export type AccountReads = {
   refreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
 };
 
-/** One transaction. A method named `lock…` reads the row and keeps it from every other transaction until the end. */
+/** A transaction. A method named `lock…` reads the row and keeps it from every other transaction until the end. */
 export type AccountTransaction = AccountReads & {
   /** Lets one transaction at a time decide who is first, or the last owner. */
   lockRoles(): Promise<void>;

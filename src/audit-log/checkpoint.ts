@@ -22,12 +22,12 @@ export type Checkpoint = Signed & {
   readonly gateway?: string | undefined;
   readonly peers?: readonly PeerHead[] | undefined;
 };
-/** What retention kept of the entries before an anchor: the first `bytes` of a file in the folder `kept`. */
+/** Entries from before an anchor that retention kept: the first `bytes` of a file in the folder `kept`. */
 export type KeptFile = {
   readonly name: string;
   readonly entries: number;
   readonly bytes: number;
-  /** Of those bytes. */
+  /** The digest of those bytes. */
   readonly sha256: string;
 };
 /**
@@ -40,7 +40,7 @@ export type Anchor = Signed & {
   readonly kept?: readonly KeptFile[] | undefined;
 };
 
-/** What each field must look like; there are no others. */
+/** Validates each field; there are no others. */
 type Shape<T> = { readonly [Field in keyof T]: (raw: unknown) => boolean };
 
 const isText = (raw: unknown): boolean => typeof raw === 'string';
@@ -52,7 +52,7 @@ const isHead = (raw: unknown): boolean => {
   return isName(gateway) && isId(id) && isHash(hash) && Object.keys(others).length === 0;
 };
 const CHECKPOINT: Shape<Checkpoint> = { id: isId, hash: isHash, timestamp: isText, signature: isText };
-/** What the others' logs ended in is part of it: whoever rewrites one log has to rewrite the checkpoints of all. */
+/** It covers the ends of the other gateways' logs: rewriting one log takes rewriting the checkpoints of all. */
 const CHECKPOINT_2: Shape<Checkpoint> = {
   ...CHECKPOINT,
   gateway: isName,
@@ -69,14 +69,14 @@ const isKeptFile = (raw: unknown): boolean => {
     Object.keys(others).length === 0
   );
 };
-/** What was kept is part of it: whoever deletes that contradicts the anchor. */
+/** It covers the kept entries: deleting them contradicts the anchor. */
 const ANCHOR_2: Shape<Anchor> = { ...ANCHOR, kept: (raw) => Array.isArray(raw) && raw.every(isKeptFile) };
 
 /** Whether it has the fields of a checkpoint, as they must look. */
 export const isWholeCheckpoint = (raw: { readonly [F in keyof Checkpoint]?: unknown }): raw is Checkpoint =>
   hasShape(raw.peers === undefined ? CHECKPOINT : CHECKPOINT_2, raw);
 
-/** What is signed: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
+/** The signed text: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
 const checkpointText = ({ id, hash, timestamp, gateway, peers }: Omit<Checkpoint, 'signature'>): string =>
   peers === undefined
     ? ['svc-audit-checkpoint', id, hash, timestamp].join('\n')
@@ -149,7 +149,7 @@ export function createCheckpointer(options: {
   let endIsClean = false;
   return {
     record(head, others = []) {
-      // Of a name that would not fit into the signed text nothing is said.
+      // A name that would not fit into the signed text is left out.
       const peers = gateway === undefined ? undefined : others.filter(isHead).toSorted(byName);
       const peersText = peers?.map(headText).join() ?? '';
       if (head.id === 0 || (head.id === lastId && peersText === lastPeers)) return undefined;

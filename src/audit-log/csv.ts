@@ -36,13 +36,13 @@ const csvOf = (columns: readonly CsvColumn[]): Csv => ({
 });
 
 export const CSV = csvOf(COLUMNS);
-/** Where several gateways act as one: which of them has written the entry. */
+/** Adds, in a cluster, the gateway that wrote the entry. */
 export const CSV_OF_CLUSTER = csvOf([...COLUMNS, ['gateway', (entry) => entry.gateway ?? null]]);
 
 // An agent chooses its ids and attributes; a spreadsheet would run a cell that begins like this as a formula.
 const FORMULA_START = /^[=+\-@\t\r]/;
 const NEEDS_QUOTES = /[",\r\n]/;
-// Whoever prints the file on a terminal must not have it moved, coloured or reordered by an agent.
+// A terminal that shows the file must not be moved, coloured or reordered by an agent.
 const UNSAFE = /[^\P{Cc}\t\r\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 /** As in JSON. */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

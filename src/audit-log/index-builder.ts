@@ -56,7 +56,7 @@ export class IndexBuilder implements SegmentIndex {
     }
     if (end === 0) return false;
     this.endOffset += end;
-    // Of what was indexed, not of what may have taken its place by now.
+    // The seal comes from the indexed bytes, not from those that may have taken their place by now.
     this.#lastSeal = text.slice(Math.max(0, end - SEAL_BYTES), end);
     return true;
   }

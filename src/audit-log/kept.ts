@@ -1,6 +1,6 @@
 /**
- * What is kept of segments that are deleted for the size of the log: the entries of those who have not used up their
- * share of it. They are in files of their own, line by line as they were, and the signed anchor says what is in them.
+ * Keeps entries of segments that are deleted for the size of the log: those of parties that have not used up their
+ * share of it. They are in files of their own, line by line as they were, and the signed anchor lists them.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
@@ -81,7 +81,7 @@ async function writeLines(
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const fd = openSync(path, begun.bytes === 0 ? 'w+' : 'r+', 0o600);
   try {
-    // What a crash has left behind the end counts for nothing.
+    // Bytes behind the end, left by a crash, are cut off.
     ftruncateSync(fd, begun.bytes);
     let { entries, bytes } = begun;
     let lines: string[] = [];

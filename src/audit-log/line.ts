@@ -17,7 +17,7 @@ export type ChainHead = { readonly id: number; readonly hash: string };
 
 export type LineFrame = { readonly id: number; readonly prevHash: string; readonly hash: string };
 
-/** What every line ends with: two hashes. */
+/** The end of every line: two hashes. */
 const SEALS = new RegExp(
   `^${PREV_HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"${HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"}$`,
 );

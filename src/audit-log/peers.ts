@@ -7,13 +7,13 @@ import { isGenuineCheckpoint, readCheckpoints } from './checkpoint.ts';
 import { listSegments, readFully } from './segments.ts';
 import type { PeerSight } from './verify.ts';
 
-/** One gateway's log, as far as it concerns the others. */
+/** A gateway's log, as far as it concerns the others. */
 export type PeerLog = {
   readonly directory: string;
   readonly key: KeyObject | undefined;
-  /** What its gateway is called: in its newest entry, and by its own checkpoints. The newest name comes first. */
+  /** The names of its gateway: from its newest entry, and from its own checkpoints. The newest name comes first. */
   readonly names: readonly string[];
-  /** What its checkpoints say of others. Those that are not signed with its key are left out. */
+  /** Heads of other logs that its checkpoints state. Checkpoints that are not signed with its key are left out. */
   readonly heads: readonly (PeerHead & { readonly timestamp: string })[];
 };
 
@@ -32,7 +32,7 @@ export function readPeerLog(directory: string, key: KeyObject | undefined): Peer
   return { directory, key, names: newest === undefined ? [...names] : [...new Set([newest, ...names])], heads };
 }
 
-/** What checkpoints of these others say of the log. */
+/** Collects the statements about the log in checkpoints of these others. */
 export const sightsOf = (log: PeerLog, others: readonly PeerLog[]): readonly PeerSight[] =>
   others.flatMap(({ names: [by = ''], heads }) =>
     heads
@@ -43,7 +43,10 @@ export const sightsOf = (log: PeerLog, others: readonly PeerLog[]): readonly Pee
 /** More than an entry has. */
 const TAIL_BYTES = 1024 * 1024;
 
-/** What the last entry of the log calls its gateway; undefined: it is that of a gateway alone, or has no entry. */
+/**
+ * Returns the gateway's name in the last entry of the log; undefined: a gateway outside a cluster wrote it, or there is
+ * no entry.
+ */
 function newestName(directory: string): string | undefined {
   for (const { path } of listSegments(directory).reverse()) {
     const tail = withOpenFile(path, 'r', (fd) => {

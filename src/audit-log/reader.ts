@@ -13,14 +13,14 @@ import { type ChunkRange, candidates } from './segment-index.ts';
 import { type IndexedSegment, SegmentIndexes, withSegment } from './segment-indexes.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
-/** What a credential that is bound to an org is shown of an entry of its org (docs/spec.md, Tokens and scopes). */
+/** Redacts entries for a credential that is bound to their org (docs/spec.md, Tokens and scopes). */
 
 /** As far as it can be relied on: the line may have been changed since it was written. */
 type Shown = { readonly payload?: Readonly<Record<string, unknown>> | null };
 
 /**
- * What is spent and held of the global caps tells what all the other orgs spend. Without it, the hash of the line
- * cannot be checked.
+ * Spending and reservations of the global caps would reveal the other orgs' spending. Without them, the hash of the
+ * line cannot be checked.
  */
 export function lineForOrg(line: string): string {
   if (!line.includes('"event_type":"BudgetLimitExceeded"')) return line;
@@ -47,7 +47,7 @@ type Match = { readonly id: number; readonly line: string };
 type Step = { readonly matches: readonly Match[]; readonly cost: number; readonly reached: number };
 type Plan = { readonly chunks: readonly ChunkRange[]; readonly cost: number };
 
-/** One per thread; keeps indexes in memory, and no file open between two calls. */
+/** Reads the log; each thread has its own. Keeps indexes in memory, and no file open between two calls. */
 export class AuditReader {
   readonly #directory: string;
   readonly #maxStepsPerPage: number;
@@ -82,7 +82,7 @@ export class AuditReader {
     let stoppedAt: number | undefined;
     for await (const step of this.#walk(compileFilter(filter), before)) {
       matches.push(...step.matches.filter(({ line }) => entryOf(line) !== undefined));
-      // One entry more than asked for shows that there is a next page.
+      // An extra entry shows that there is a next page.
       if (matches.length > perPage) break;
       steps += step.cost;
       // Not before anything was looked at: the next page would begin where this one did.
@@ -151,7 +151,7 @@ export class AuditReader {
     let reached = before;
     let read = 0;
     for (const segment of inOrder(this.#directory, segments)) {
-      // What is kept of a segment that was read before it was deleted has been seen.
+      // Entries kept from a segment that was read before its deletion have been seen.
       before = Math.min(before, reached);
       if (segment.firstId >= before) continue;
       const plan = await withSegment(segment, async (fd) =>
@@ -172,7 +172,7 @@ export class AuditReader {
   }
 }
 
-/** What is kept of deleted segments is looked up last: a segment may be deleted while those after it are read. */
+/** Kept entries of deleted segments are looked up last: a segment may be deleted while later ones are read. */
 function* inOrder(directory: string, segments: readonly Segment[]): Generator<Segment> {
   yield* segments.toReversed();
   yield* keptSegments(directory).reverse();

@@ -7,7 +7,7 @@ import { type Checkpoint, latestCheckpoint, readAnchor } from './checkpoint.ts';
 import { type ChainHead, frameOf, hashOfLine, type LineFrame } from './line.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
-/** What was found and repaired when the log was opened. Each is one line in the log of the process. */
+/** Damage that was found and repaired when the log was opened. Each is one line in the log of the process. */
 export type RecoveryNotice =
   | {
       readonly kind: 'torn-tail';
@@ -65,8 +65,8 @@ export function recoverLog(directory: string): RecoveredLog {
 }
 
 /**
- * What lies between the last whole entry of one segment and the name of the next. All other damage is for verification
- * to name.
+ * Finds gaps between the last whole entry of one segment and the name of the next. Other damage is for verification to
+ * name.
  */
 function missingEntries(directory: string): readonly RecoveryNotice[] {
   const missing: RecoveryNotice[] = [];

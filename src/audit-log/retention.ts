@@ -1,6 +1,6 @@
 /**
- * Deletes what is too old of a log and records where it begins now, so that the rest of the chain stays verifiable.
- * What is too much is for `shrink.ts`.
+ * Deletes old entries of a log and records where it begins now, so that the rest of the chain stays verifiable.
+ * `shrink.ts` limits its size.
  */
 import type { KeyObject } from 'node:crypto';
 import { rmSync, statSync, unlinkSync } from 'node:fs';

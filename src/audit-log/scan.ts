@@ -6,7 +6,7 @@
 
 import { quote } from '../core/base/text.ts';
 
-/** What stands before each field's value, up to the actor; what follows is read only for patterns. */
+/** The text before each field's value, up to the actor; the rest is read only for patterns. */
 const LABELS = [
   '{"id":',
   ',"timestamp":',
@@ -88,7 +88,7 @@ export class LineScanner {
     return this.#text.charCodeAt(this.#starts[field]!) === LETTER_N;
   }
 
-  /** What follows the fields, read as JSON; undefined where it is none. */
+  /** Parses the JSON that follows the fields; undefined if there is none. */
   payload(): Readonly<Record<string, unknown>> | undefined {
     const from = this.#ends[FIELD.actor]!;
     const feed = this.#text.indexOf('\n', from);

@@ -1,5 +1,5 @@
 /**
- * What a segment holds, chunk by chunk, so that a query reads only chunks that may answer it. Built by readers from the
+ * Indexes a segment chunk by chunk, so that a query reads only chunks that may answer it. Built by readers from the
  * lines; the writer knows nothing of it, and a lost or stale index costs only the time to build it again.
  */
 import type { CompiledFilter } from './filter.ts';
@@ -7,7 +7,7 @@ import type { CompiledFilter } from './filter.ts';
 /** Small enough to search in a tenth of a millisecond, large enough that its row weighs little. */
 export const CHUNK_ENTRIES = 128;
 
-/** One row of numbers per chunk; the end of a chunk is the start of the next. */
+/** The numbers of a chunk's row; the end of a chunk is the start of the next. */
 export const ROW = { offset: 0, firstId: 1, minMs: 2, maxMs: 3, events: 4, decisions: 5, length: 6 } as const;
 
 export type SegmentIndex = {

@@ -12,7 +12,7 @@ import type { Segment } from './segments.ts';
 /** About 60 KB each. */
 const MAX_IN_MEMORY = 512;
 
-/** What is known of a segment: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
+/** An indexed segment: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
 export type IndexedSegment = { readonly index: SegmentIndex; readonly size: number; readonly wasBuilt: boolean };
 
 export class SegmentIndexes {

@@ -49,7 +49,7 @@ export async function eachLine(path: string, size: number, pace: Pace, use: (lin
   }
 }
 
-/** What is damaged is nobody's, and kept as what the gateway does is. */
+/** Damaged lines have no owner, and are kept as the gateway's own are. */
 function partyOf(scanner: LineScanner, text: string, start: number): string {
   if (!scanner.read(text, start)) return NO_ORG;
   return scanner.is(FIELD.actor, STRANGERS_ACTOR) ? STRANGERS : scanner.token(FIELD.orgId);

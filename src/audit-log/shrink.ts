@@ -32,7 +32,7 @@ type Part = { readonly path: string; readonly size: number; readonly tally: Tall
 type Survey = {
   readonly anchor: Anchor | undefined;
   readonly kept: readonly (Part & { readonly file: KeptFile })[];
-  /** Those that another one with an entry follows: the newest holds the head of the chain. */
+  /** Segments that are followed by another one with an entry: the newest holds the head of the chain. */
   readonly sealed: readonly (Part & { readonly segment: Segment })[];
   readonly next: Segment | undefined;
   /** The parties that have more than their share. */
@@ -85,7 +85,7 @@ function drop(segment: Segment): void {
 const excessOf = ({ directory, maxBytes, strangers }: ShrinkOptions): number =>
   sizeOfLog(directory) - (strangers?.uncountedBytes ?? 0) - maxBytes;
 
-/** What was kept of deleted segments included. */
+/** Returns the size of the log, kept entries of deleted segments included. */
 export function sizeOfLog(directory: string): number {
   const sizes = listSegments(directory).map(({ path }) => statSync(path).size);
   return sizes.reduce((sum, size) => sum + size, bytesOf(keptIn(readAnchor(directory))));
@@ -130,7 +130,7 @@ function usageOf(parts: readonly Part[]): Tally {
 /** `name` is that of a segment which was deleted. */
 type Done = { readonly name?: string; readonly bytes: number };
 
-/** What is kept is older than all segments: there is the oldest of those who have too much. */
+/** Kept entries are older than all segments, so the oldest entries of parties over their share are there. */
 async function thinKept(options: ShrinkOptions, { anchor, kept, over }: Survey): Promise<Done | undefined> {
   const { directory, key, nowMs, pace } = options;
   const part = kept.find(({ tally }) => [...over].some((party) => tally.has(party)));

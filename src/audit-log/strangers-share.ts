@@ -34,7 +34,7 @@ export class StrangersShare {
     this.#isSaved = false;
   }
 
-  /** Of the segment's bytes, those that are not counted when the log has to fit into its limit. */
+  /** Returns the bytes of the segment that do not count when the log has to fit into its limit. */
   of(segmentName: string): number {
     return this.#bytes.get(segmentName) ?? 0;
   }

@@ -74,7 +74,9 @@ export type VerifyReport =
       /** The last entry that a witness vouches for, and when it was stated, in RFC 3339; 0: none. */
       readonly witnessedUpTo: number;
       readonly witnessedAt: string | undefined;
-      /** What the checkpoints of other gateways vouch for; undefined: they were not asked, or know nothing of it. */
+      /**
+       * The part confirmed by checkpoints of other gateways; undefined: they were not asked, or do not mention the log.
+       */
       readonly peers?: { readonly upTo: number; readonly at: string; readonly gateways: readonly string[] } | undefined;
       /** When the last entry was made, in RFC 3339; undefined in an empty log. */
       readonly headAt: string | undefined;
@@ -88,9 +90,9 @@ export type VerifyReport =
 export type VerifyOptions = {
   /** The public key of checkpoints and anchor; without it their signatures are not checked, only what they say. */
   readonly checkpointKey?: KeyObject | undefined;
-  /** What witnesses outside the log have kept of it. They are believed as they are. */
+  /** Statements kept by witnesses outside the log. They are trusted without a check. */
   readonly witnessed?: readonly WitnessStatement[] | undefined;
-  /** What checkpoints of other gateways of a cluster say of this log. Their signatures are the caller's to check. */
+  /** Statements about this log in checkpoints of other gateways of the cluster. The caller checks their signatures. */
   readonly seenByPeers?: readonly PeerSight[] | undefined;
   /** Called about once per megabyte. */
   readonly onProgress?: ((entries: number) => void) | undefined;
@@ -114,10 +116,10 @@ type Chain = {
   readonly prevHash: string;
   readonly entries: number;
   readonly last: Place;
-  /** Of the last entry. */
+  /** The time of the last entry. */
   readonly atText: string | undefined;
 };
-/** What somebody has seen of an entry. */
+/** A statement about an entry. */
 type Sight = {
   readonly by: 'checkpoint' | 'witness' | 'peer';
   /** As it is called in what is reported. */
@@ -130,7 +132,7 @@ type Sight = {
 };
 type Sights = ReadonlyMap<number, readonly Sight[]>;
 type Place = { readonly segment: string; readonly line: number };
-/** One segment, with the chain as it is before it. Only the newest may end in a torn line. */
+/** A segment, with the chain as it is before it. Only the newest may end in a torn line. */
 type Stage = {
   readonly segment: Segment;
   readonly start: Chain;
@@ -174,7 +176,7 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
       if (codeOf(error) === 'ENOENT' && hasMoved()) return verifyAuditLog(directory, options); // Retention was at work.
       throw error;
     }
-    // What retention deleted after its anchor was read looks removed.
+    // Entries that retention deleted after its anchor was read look removed.
     if (!walked.ok && hasMoved()) return verifyAuditLog(directory, options);
     if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
     ({ chain, tornBytes } = walked);

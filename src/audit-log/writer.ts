@@ -61,7 +61,7 @@ function nameHolder(fd: number): void {
 
 // Makes written data survive a loss of power. A file that retention has deleted is skipped.
 
-/** One after the other, on the thread pool of Node.js: only the caller waits for the disk. */
+/** Files are flushed one by one, on the thread pool of Node.js: only the caller waits for the disk. */
 async function flushFiles(paths: readonly string[]): Promise<void> {
   for (const path of paths) await ifThere(syncFile(path));
 }
@@ -161,7 +161,7 @@ export class AuditWriter {
     return this.#head;
   }
 
-  /** Where the last entry was written; undefined before the first. Another one follows it when it is full or old. */
+  /** The segment of the last entry; undefined before the first. A new one follows when it is full or old. */
   get segmentPath(): string | undefined {
     return this.#segment?.path;
   }

@@ -1,4 +1,4 @@
-/** What a command of `svc` is: one row of the table that its parser, its help and its completion are made from. */
+/** A command of `svc`: a row of the table that its parser, its help and its completion are made from. */
 import type { Run } from './invocation.ts';
 
 export type OptionRow = {
@@ -32,5 +32,5 @@ export const wordsOf = ({ synopsis }: CommandRow): readonly string[] =>
 /** `['<op_id>']` */
 export const argumentsOf = ({ synopsis }: CommandRow): readonly string[] => synopsis.split(' ').filter(isArgument);
 
-/** What the help of `svc` says of each first word, in its order. */
+/** The help of `svc` on each first word, in its order. */
 export type GroupRow = { readonly name: string; readonly summary: string };

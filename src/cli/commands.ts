@@ -45,7 +45,7 @@ export const GROUPS: readonly GroupRow[] = [
 
 const TEAM: OptionRow = { flags: '--team <team>', meaning: 'only this team' };
 const AGENT: OptionRow = { flags: '--agent <agent>', meaning: 'only this agent: its id, or <org>/<team>/<agent>' };
-/** Of commands that end a credential. */
+/** Options of commands that end a credential. */
 const MADE_KEYS: readonly OptionRow[] = [
   { flags: '--keep-keys', meaning: 'keep the API keys that it made, which end with it otherwise' },
   { flags: '--yes', meaning: 'end them without confirmation' },
@@ -59,7 +59,7 @@ const ASKED: readonly OptionRow[] = [
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, which an API key needs (default: SVC_AGENT)' },
 ];
 
-/** Of commands that name an operation by its id. */
+/** An option of commands that name an operation by its id. */
 const OP_HOME: OptionRow = {
   flags: '--op-home <op_home>',
   meaning: 'only at this gateway of a cluster, as `svc ops show` names it (default: at all that have one of the id)',

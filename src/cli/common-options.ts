@@ -4,7 +4,7 @@ import type { OptionRow } from './command-row.ts';
 export const ORG: OptionRow = { flags: '--org <org>', meaning: 'only this org' };
 export const LIMIT: OptionRow = { flags: '--limit <count>', meaning: 'show at most this many (default: 100)' };
 
-/** What a check is about. */
+/** Options that describe a check. */
 export const CHECKED: readonly OptionRow[] = [
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, or /<team>/<agent>', isRequired: true },
   { flags: '--action <action>', meaning: 'such as tool.call or file.write', isRequired: true },

@@ -59,7 +59,7 @@ Exit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted`,
   }
 }
 
-/** Of an option, with what else the person must know of it. */
+/** Describes an option with its choices, and whether it is required. */
 export const meaningOf = ({ meaning, choices, isRequired, flags }: OptionRow): string =>
   `${meaning}${choices === undefined ? '' : ` (${choices.join(', ')})`}${isRequired === true ? '; required' : ''}${flags.endsWith('...>') ? '; may be repeated' : ''}`;
 

@@ -1,4 +1,4 @@
-/** One call of the command line, after its arguments have been read. */
+/** A call of the command line, after its arguments have been read. */
 import { type ExitStatus, usageError } from './errors.ts';
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const;
@@ -53,5 +53,5 @@ export type Invocation = {
   readonly env: NodeJS.ProcessEnv;
 };
 
-/** What a command does; nothing answered means done. */
+/** Runs a command; nothing returned means done. */
 export type Run = (invocation: Invocation) => Promise<ExitStatus | void>;

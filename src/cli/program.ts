@@ -36,7 +36,7 @@ export async function parseCommandLine(
     });
   }
   const [first, ...rest] = argv;
-  // What people type first. The nearest command to `help` would be `halt`, of all things.
+  // People try these first. The nearest command to `help` would be `halt`, of all things.
   const words = first === 'help' ? [...rest, '--help'] : first === 'version' ? [...rest, '--version'] : argv;
   try {
     await root.parseAsync(words, { from: 'user' });

@@ -1,4 +1,4 @@
-/** One command line from its words to its exit status, in the streams of the process. */
+/** Runs a command line from its words to its exit status, in the streams of the process. */
 import { COMMANDS, GROUPS } from './commands.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
 import { parseCommandLine } from './program.ts';

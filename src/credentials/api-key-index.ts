@@ -110,8 +110,8 @@ export class ApiKeyIndex {
   }
 
   /**
-   * Of one org or, where that is null, of all. `cursor` is the id of the last key on the page before. Undefined when it
-   * is not one of these.
+   * A page of the keys of one org or, if that is null, of all. `cursor` is the id of the last key on the page before.
+   * Undefined if it is not one of these.
    */
   page(perPage: number, cursor: string | undefined, orgId: string | null): Page<ApiKey> | undefined {
     const after = cursor === undefined ? undefined : this.#byId.get(cursor);

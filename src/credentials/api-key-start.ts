@@ -51,7 +51,7 @@ export class ApiKeyDeletion {
   }
 }
 
-/** What the start did about the first key. `minted` carries the key to show on the terminal, never in the log. */
+/** The start's action on the first key. `minted` carries the key to show on the terminal, never in the log. */
 export type Bootstrap =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'minted'; readonly key: string; readonly record: ApiKey }
@@ -108,7 +108,7 @@ async function setFromEnvironment(keys: ApiKeys, environmentKey: string): Promis
       if (!refreshed.ok) return refreshed;
     }
   }
-  // Whoever changes the variable wants the old value to stop working: it may have leaked.
+  // An operator who changes the variable wants the old value to stop working: it may have leaked.
   const outdated = keys
     .all()
     .filter(

@@ -7,7 +7,7 @@ import type { ApiKey } from '../core/identity/api-key.ts';
 export type KeyUse = { readonly id: string; readonly lastUsedAtMs: number };
 
 /**
- * Where API keys live: the embedded store, or the database that several gateways share. A resolved write is durable.
+ * The store of API keys: the embedded store, or the database that several gateways share. A resolved write is durable.
  * Every call may answer `store_unreachable`.
  */
 export type ApiKeyStore = {

@@ -4,8 +4,8 @@ import { Multimap } from '../core/base/lists.ts';
 /** Enough for the agents that are busy at the same time. */
 const MAX_KNOWN = 20_000;
 /**
- * One org gets half of them, as of everything that orgs share. With more agents it displaces its own, not those of
- * others.
+ * An org gets at most half of them, as of everything that orgs share. With more agents it displaces its own, not those
+ * of others.
  */
 const MAX_OF_ORG = MAX_KNOWN / 2;
 /** When full, this many of the oldest are dropped together, so that it happens rarely. */

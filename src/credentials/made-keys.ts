@@ -8,7 +8,7 @@ import { type ApiKey, isUsable, keyIdOf, keySubject } from '../core/identity/api
 import { holds, type Scope } from '../core/identity/roles.ts';
 import type { ApiKeys } from './api-keys.ts';
 
-/** What has become of the keys that a credential made. */
+/** The fate of the keys that a credential made. */
 export type MadeKeys = { readonly revoked: readonly ApiKey[]; readonly kept: readonly ApiKey[] };
 
 export const NO_MADE_KEYS: MadeKeys = { revoked: [], kept: [] };
@@ -17,7 +17,7 @@ export type EndMadeKeys = {
   /** `key:<id>` or `account:<id>`. */
   readonly maker: string;
   readonly actor: string;
-  /** What the maker may still hold: its keys go on that have no more than this. Empty: it may hold nothing. */
+  /** The scopes that the maker may still hold: its keys go on that have no more than these. Empty: none. */
   readonly mayHold: readonly Scope[];
   /** False keeps them all. */
   readonly cascade: boolean;
@@ -31,7 +31,7 @@ export function keysMadeBy(keys: ApiKeys, subject: string): readonly ApiKey[] {
   for (let maker = makers.pop(); maker !== undefined; maker = makers.pop()) {
     for (const key of keys.createdBy(maker)) {
       if (found.has(key.id)) continue;
-      // One that has ended has made others that have not: they are looked for, too.
+      // Keys made by a key that has ended are looked for, too: they may not have ended.
       found.set(key.id, key);
       makers.push(keySubject(key.id));
     }
@@ -54,7 +54,7 @@ export async function endMadeKeys(
     .flatMap((key) => [key, ...keysMadeBy(keys, keySubject(key.id))])
     .filter((key) => isUsable(key, keys.nowMs));
   const made = [...new Map(ends.map((key) => [key.id, key])).values()];
-  // One that the maker made may be its successor, which revokes it.
+  // A key that the maker made may be its successor, which revokes it.
   const isSuccessor = made.some(({ id }) => keySubject(id) === actor);
   const spared = new Set(isSuccessor ? [keyIdOf(actor), ...keysMadeBy(keys, actor).map(({ id }) => id)] : []);
   const revoked = cascade ? made.filter(({ id }) => !spared.has(id)) : [];

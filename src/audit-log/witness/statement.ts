@@ -1,4 +1,4 @@
-/** What witnesses have kept of the log: that it had this entry at its end, and where it began (docs/audit-log.md). */
+/** Statements kept by witnesses: that the log had this entry at its end, and where it began (docs/audit-log.md). */
 import { existsSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';

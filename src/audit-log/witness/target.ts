@@ -1,4 +1,4 @@
-/** Where checkpoints are witnessed outside the disk of the log: a file, an HTTP endpoint, another gateway, syslog. */
+/** Sends checkpoints to witnesses outside the disk of the log: a file, an HTTP endpoint, another gateway, syslog. */
 import { createSocket } from 'node:dgram';
 import { appendFile } from 'node:fs/promises';
 import { connect, isIP, isIPv6, type Socket } from 'node:net';
@@ -51,7 +51,7 @@ const toFile =
   (statement) =>
     appendFile(path, `${JSON.stringify(statement)}\n`, { mode: 0o640, flush: true });
 
-/** What another gateway means by it. */
+/** The meaning of another gateway's conflict. */
 const CONTRADICTION =
   ': it has kept something else of this log, which was cut, rewritten or restored, or shares its token with another one';
 

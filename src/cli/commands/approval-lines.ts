@@ -6,7 +6,7 @@ import { agentText } from './listing.ts';
 export const APPROVALS = '/api/v1/approvals';
 export const pathOf = (id: string): string => `${APPROVALS}/${encodeURIComponent(id)}`;
 
-/** What an approver must know, the arguments last: they may be long. */
+/** Shows an approver the facts, the arguments last: they may be long. */
 export function approvalLines(approval: Row): readonly string[] {
   const { id, state, agent, op_id, action, resource, estimated_cost_usd, digest, reason } = approval;
   const { expires_at, frozen_at, attributes, min, valid_secs, cancel_reason } = approval;

@@ -121,7 +121,7 @@ async function newestOf(api: Api, org: string | undefined, waiting: () => Promis
     if (isWhole) return newest.rows;
     return (await api.list(APPROVALS, 'approvals', { query, isEnough: ({ id }) => known.has(id) })).rows;
   };
-  // What was over before the watch began is none of its business.
+  // Approvals that were over before the watch began are not shown.
   const before = (await api.list(APPROVALS, 'approvals', { query, limit: NEWEST })).rows;
   const since = String(before[0]?.requested_at ?? '');
   const ending = new Set(before.filter(({ state }) => state === 'pending').map(({ id }) => id));

@@ -13,14 +13,14 @@ type Ways = {
   readonly globals: Globals;
   readonly isStrict: boolean;
   readonly keyOf: (path: string | undefined) => Promise<KeyObject | undefined>;
-  /** What is wrong with a folder, in words. */
+  /** Describes a problem with a folder. */
   readonly unreadable: (path: string, error: unknown) => unknown;
 };
 type Judged = { readonly log: PeerLog; readonly report: VerifyReport; readonly unproven: readonly string[] };
 
 export async function verifyPeers(given: readonly Given[], { globals, isStrict, ...ways }: Ways): Promise<ExitStatus> {
   const logs: PeerLog[] = [];
-  // What all have signed is read before any log, which then has what it covers.
+  // All signed statements are read before any log, which can then be compared with them.
   for (const each of given) logs.push(await read(each, ways));
   refuseTwins(logs);
   const missing = strangersIn(logs);

@@ -126,7 +126,7 @@ async function showWhole(
 /** How far the last entry may be ahead of what a witness has seen. */
 const MAX_UNWITNESSED_MS = 3_600_000;
 
-/** What keeps a log in which nothing is broken from being proved whole. */
+/** Lists the reasons why an unbroken log is not proven as a whole. */
 function unprovenIn({ checkpoints, witnessedUpTo, witnessedAt, head, headAt }: Whole, isSigned: boolean): string[] {
   const reasons: string[] = [];
   if (!isSigned) reasons.push('signatures were not checked; give the public key with --key');
@@ -141,8 +141,8 @@ function unprovenIn({ checkpoints, witnessedUpTo, witnessedAt, head, headAt }: W
 }
 
 /**
- * What witnesses have kept of this log; throws where that is nothing. Another gateway may be a witness of several logs:
- * then `actors` says whose statements are about this one.
+ * Reads statements that witnesses have kept of this log; throws if there are none. Another gateway may be a witness of
+ * several logs: then `actors` names the authors of the statements about this one.
  */
 async function witnessedIn(paths: readonly string[], actors: readonly string[]): Promise<readonly KeptStatement[]> {
   const statements: KeptStatement[] = [];

@@ -82,7 +82,10 @@ const OVERRULED_BY: Readonly<Partial<Record<string, string>>> = {
 
 const undecided = (rule: RuleTrace): RuleTrace => ({ ...rule, decided: false });
 
-/** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
+/**
+ * Shows the gateway's decision, which includes budgets and the state of the operation, and then the result of each
+ * rule.
+ */
 async function showExplained(
   api: Api,
   format: OutputFormat,
@@ -236,7 +239,7 @@ type Answer = ReturnType<typeof answerOf>;
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** What has to happen before the agent may act, or what it must do when it does. */
+/** Shows the steps before the agent may act, or its obligations when it does. */
 const afterwards = ({ approval_id: id, decision, obligations, remedy }: Answer): readonly string[] => [
   ...(remedy === null ? [] : [printable(`Instead: ${remedy}`)]),
   ...(decision === 'pending' && id !== null
@@ -250,7 +253,7 @@ const afterwards = ({ approval_id: id, decision, obligations, remedy }: Answer):
 const summary = ({ decision, reason, op_id: opId }: Answer): string =>
   decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
 
-/** Of a fresh operation it is known that there is none; of another, a gateway that tells no state may have one. */
+/** A fresh operation has no state; another one may have, even if the gateway tells none. */
 const explained = (answer: Answer, isFresh: boolean, overruled: string | undefined): readonly string[] => [
   decisionLine(answer.decision, answer.reason ?? 'no reason given'),
   ...fieldLines([

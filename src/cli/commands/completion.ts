@@ -19,7 +19,7 @@ const SHELLS: ReadonlyMap<string, (vocabulary: Vocabulary) => string> = new Map(
   ['fish', fish],
 ]);
 
-/** What `svc` understands: handed in, since the table of commands loads this file. */
+/** The commands of `svc`: passed in, since the table of commands loads this file. */
 export type CommandTable = { readonly commands: readonly CommandRow[]; readonly groups: readonly GroupRow[] };
 
 export const completionOf =
@@ -33,7 +33,7 @@ export const completionOf =
 
 type Entry = { readonly word: string; readonly meaning: string };
 
-/** What may follow a command. */
+/** Possible words after a command. */
 type Level = {
   readonly path: string;
   readonly words: readonly Entry[];

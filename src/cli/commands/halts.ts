@@ -13,7 +13,7 @@ import { shortIds, wholeId } from './short-ids.ts';
 
 const HALTS = '/api/v1/halts';
 
-/** What is stopped, and until when, before who reads it has to make room. */
+/** Which parts are stopped, and until when, stay in view longest on a narrow screen. */
 const columnsFor = (ids: ReadonlyMap<string, string>, isAll: boolean): readonly Column[] => [
   { title: 'ID', cell: ({ id }) => ids.get(String(id)) ?? id, isWhole: true },
   { title: 'SCOPE', cell: 'scope', isWhole: true },
@@ -110,7 +110,7 @@ export async function release(invocation: Invocation): Promise<void> {
     globals,
   } = invocation;
   const api = await Api.of(invocation);
-  // One that is released already may be named as well: the gateway answers as before.
+  // A released halt may be named as well: the gateway answers as before.
   const whole = await wholeId(api, id, { path: HALTS, key: 'halts', query: {} });
   const path = `${HALTS}/${encodeURIComponent(whole)}/release`;
   const answer = await api.post(path, 'halt', { reason: options.text('reason') });

@@ -23,7 +23,7 @@ type Installed = {
 
 /** How the installed hooks ask. */
 type Asking = {
-  /** Of the gateway. */
+  /** The address of the gateway. */
   readonly url: string;
   /** For which agent, where the settings say so. */
   readonly agent: string | undefined;
@@ -159,7 +159,7 @@ const isGrpc = (url: string): Promise<boolean> =>
     session.once('close', () => end(false));
   });
 
-/** What is wrong with the settings, which installing again would repair. */
+/** Lists problems with the settings that installing again would repair. */
 async function problemsOf(
   agent: CodingAgent,
   { path, text, own }: Installed,

@@ -36,8 +36,8 @@ export const uninstall: Run = async (invocation) => {
 };
 
 /**
- * What the installed command does. Exit status 0 means that the answer is on standard output; 2 blocks the tool, with
- * the reason on standard error, unless the tool has to be told in an answer.
+ * Runs the installed command. Exit status 0 means that the answer is on standard output; 2 blocks the tool, with the
+ * reason on standard error, unless the tool has to be told in an answer.
  */
 export const run: Run = async (invocation) => {
   try {

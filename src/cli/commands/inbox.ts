@@ -21,7 +21,7 @@ export type Inbox = {
   close(): void;
 };
 
-/** What is being done with the selected approval. */
+/** The pending action on the selected approval. */
 type Step =
   | { readonly kind: 'choosing' }
   | { readonly kind: 'reason'; readonly approval: Row; readonly text: string }
@@ -29,7 +29,7 @@ type Step =
   | { readonly kind: 'sending'; readonly approval: Row };
 
 export type InboxState = {
-  /** Those that expire first come first. */
+  /** Sorted by expiry, the next first. */
   readonly approvals: readonly Row[];
   /** The selected one stays selected, whatever comes and goes around it. */
   readonly selected: unknown;
@@ -53,7 +53,9 @@ export type Pressed = {
 /** In characters, as the gateway takes. */
 const MAX_REASON = 1_000;
 
-/** What waits now. The one that is being decided stays on the screen, even if somebody else was faster. */
+/**
+ * Updates the pending approvals. The one that is being decided stays on the screen, even if somebody else was faster.
+ */
 export function withApprovals(state: InboxState, rows: readonly Row[]): InboxState {
   const approvals = [...rows].sort((one, other) => (String(one.expires_at) < String(other.expires_at) ? -1 : 1));
   const at = Math.max(0, indexOf(state));
@@ -164,7 +166,7 @@ function promptOf(step: Step, columns: number): string {
   switch (step.kind) {
     case 'reason': {
       const line = `Reason: ${printable(step.text)}`;
-      // What was typed last is what is looked at.
+      // A long reason shows its end, where the person types.
       return widthOf(line) < columns ? line : `Reason: …${printable(step.text).slice(12 - columns)}`;
     }
     case 'verdict':

@@ -1,4 +1,4 @@
-/** What the commands that list things have in common. */
+/** Helpers of the commands that list things. */
 
 import { type AgentIdentity, isName, parseAgentKey } from '../../core/base/ids.ts';
 import { usageError } from '../errors.ts';
@@ -40,8 +40,8 @@ export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({
 export type AgentFilter = Readonly<Record<'org_id' | 'team_id' | 'agent_id', string | undefined>>;
 
 /**
- * What --org, --team and --agent look for. --agent is an agent id, or a whole name as the listings show it; an org of
- * '' is none.
+ * Parses --org, --team and --agent. --agent is an agent id, or a whole name as the listings show it; an org of '' is
+ * none.
  */
 export function agentFilter(options: Options): AgentFilter {
   const [org, team, agent] = ['org', 'team', 'agent'].map((name) => options.text(name));

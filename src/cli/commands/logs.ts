@@ -155,7 +155,7 @@ function followOne({ api, query, head: headBefore, first, format }: Following): 
   };
 }
 
-/** Of gateways of a cluster: entries come late, by their times, by no more than that. */
+/** Entries of a cluster's gateways may come late, by their times, by no more than that. */
 const CLOCKS_DIFFER_MS = 5_000;
 
 /**

@@ -11,9 +11,9 @@ import { counted } from '../terminal/words.ts';
 const MAX_SHOWN = 20;
 
 export type Ending = {
-  /** What to add to the path of the request. */
+  /** The query to add to the path of the request. */
   readonly query: '' | '?cascade=false';
-  /** What becomes of them, in a sentence; '' where there are none. */
+  /** Explains what happens to them, in a sentence; '' if there are none. */
   readonly sentence: string;
   readonly ids: readonly unknown[];
 };

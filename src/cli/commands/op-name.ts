@@ -7,7 +7,7 @@ import type { Row } from '../terminal/table.ts';
 
 /** Ids that are as short as this stay whole. */
 const SHORT_ENOUGH = 17;
-/** Of each half: what people compare at a glance. */
+/** The shortest half of a shortened id: as much as people compare at a glance. */
 const LEAST_HALF = 6;
 /** As many are looked through for an id that was shortened: a hundred pages. */
 const MAX_LISTED = 100_000;
@@ -42,8 +42,7 @@ export function shortIds(opIds: Iterable<string>): ReadonlyMap<string, string> {
 }
 
 /**
- * Those of these operations that a shortened id means. Where a half is meant as a whole, those that it only begins are
- * not.
+ * Returns the operations that a shortened id means. A half that equals a whole one excludes those that it only begins.
  */
 function meantBy(text: string, opIds: readonly string[]): readonly string[] {
   const [trace, span] = halvesOf(text);

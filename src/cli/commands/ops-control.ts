@@ -19,7 +19,7 @@ const statesBefore = (trigger: ControlTrigger): readonly OpState[] =>
 
 /** Requests that wait for an answer at once. */
 const AT_ONCE = 16;
-/** What a person is shown before being asked. */
+/** Operations shown before the question. */
 const MAX_SHOWN = 10;
 
 export const control =
@@ -126,7 +126,7 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
 
 const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${stateText(op)}.`);
 
-/** Of an operation that was listed; a gateway alone has no `op_home`. */
+/** The place of a listed operation; a gateway outside a cluster has no `op_home`. */
 const placeOf = (op: Row): OpPlace => ({
   org_id: String(valueAt(op, 'agent.org_id') ?? ''),
   op_home: op.op_home === undefined ? undefined : String(op.op_home),
@@ -140,7 +140,7 @@ function verbPath(opId: string, trigger: ControlTrigger, place: OpPlace): string
   return `${pathOf(opId)}/${trigger}${given.length === 0 ? '' : `?${given.join('&')}`}`;
 }
 
-/** What is to be done, and what counts as done. */
+/** The work to do, and the test for its completion. */
 type Job<T> = {
   readonly order: (op: T) => Promise<Row>;
   readonly globals: Globals;

@@ -8,7 +8,7 @@ import { usd } from '../terminal/words.ts';
 import { agentFilter, agentText, limitOf, moreNote } from './listing.ts';
 import { OpNames, type OpPlace, shortIds } from './op-name.ts';
 
-/** What has become of an operation, in one word: how it ended, else its state. */
+/** The outcome of an operation, in one word: how it ended, else its state. */
 export const stateText = ({ state, ended }: Row): string =>
   String(ended ?? (state === 'completing' ? 'completed' : state));
 

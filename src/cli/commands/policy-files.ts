@@ -1,4 +1,4 @@
-/** What the commands that read policy files have in common. They work offline, on the files alone. */
+/** Helpers of the commands that read policy files. They work offline, on the files alone. */
 
 import { STARTER_POLICY } from '../../app/package-files.ts';
 import type { AssumedHalt } from '../../core/policy/assumed-halts.ts';

@@ -48,7 +48,7 @@ export async function showVersion(invocation: Invocation): Promise<void> {
   if (folder !== undefined) {
     await mkdir(folder, { recursive: true });
     for (const { name, text } of files) {
-      // What the gateway says is a name is only ever a name, never a path.
+      // The name comes from the gateway and is only ever used as a name, never as a path.
       await writeNew(join(folder, basename(String(name))), String(text));
     }
     note(`${counted(files.length, 'file')} in ${printable(folder)}`);

@@ -53,7 +53,10 @@ function caseFilesAt(path: string): readonly string[] {
   return files;
 }
 
-/** Those of --policies, else `search.yaml` beside `search.test.yaml`, else what a gateway started here would read. */
+/**
+ * Returns the files of --policies, else `search.yaml` beside `search.test.yaml`, else those that a gateway started here
+ * would read.
+ */
 function policiesFor(file: string, given: readonly string[], env: NodeJS.ProcessEnv): readonly string[] {
   if (given.length > 0) return given;
   const beside = file.replace(/\.test(\.ya?ml)$/i, '$1');

@@ -33,7 +33,7 @@ export async function run({ args, globals, env }: Invocation): Promise<void> {
     { ok: true, version, files, documents: documents.length, rules: ruleCount, warnings },
     () => [
       `${counted(documents.length, 'document')} with ${counted(ruleCount, 'rule')} in ${counted(files.length, 'file')}: ${warnings.length === 0 ? 'no problems' : `no errors, ${counted(warnings.length, 'warning')}`}.`,
-      // Whoever names none must not take another set for their own.
+      // Users who name no files must not take another set for their own.
       ...(first === undefined
         ? [printable(`That is ${files.join(', ')}, what a gateway started here would read.`)]
         : []),

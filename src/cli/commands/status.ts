@@ -11,7 +11,7 @@ const DAY_SECS = 24 * 3600;
 /** Enough to renew a certificate by hand. */
 const CERTIFICATE_DAYS = 14;
 
-/** What the gateway answered; undefined: not to this credential, or it has no such part. */
+/** Answers of the gateway; undefined: this credential may not see it, or the gateway has no such part. */
 type Found = {
   readonly readiness: Row;
   readonly policies: Row | undefined;
@@ -51,7 +51,7 @@ const readinessOf = (api: Api): Promise<Row> =>
     throw error;
   });
 
-/** What a credential of one org may not see is left out. */
+/** Parts that a credential of one org may not see are left out. */
 const ifAllowed = <T>(asked: Promise<T>): Promise<T | undefined> =>
   asked.catch((error: unknown) => {
     if (error instanceof CliError && !(error instanceof RefusedError && error.refusal.status >= 500)) return undefined;
@@ -75,7 +75,7 @@ async function metricsOf(api: Api): Promise<Found['metrics']> {
   );
 }
 
-/** What is there, in the order in which it is shown. */
+/** Collects the facts that are there, in the order in which they are shown. */
 function factsOf({ readiness, policies, members, metrics }: Found): Row {
   const { status: health, audit, database, audit_witness: witness, cluster } = readiness;
   const witnesses = [...(metrics?.keys() ?? [])].filter((name) => name.startsWith('svc_audit_witness_reachable'));

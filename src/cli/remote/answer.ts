@@ -1,7 +1,4 @@
-/**
- * What an HTTP server has answered. Not as a `Response`: to load fetch takes longer than all else that a short command
- * does.
- */
+/** An HTTP server's answer. Not a `Response`: loading fetch takes longer than all else that a short command does. */
 import { once } from 'node:events';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 

@@ -36,7 +36,7 @@ export type ListOptions = {
 export type List = {
   readonly rows: readonly Row[];
   readonly nextCursor: string | null;
-  /** Of a cluster: gateways that did not answer, so that what they have is missing. */
+  /** Gateways of the cluster that did not answer, so that their rows are missing. */
   readonly incomplete: readonly string[];
 };
 
@@ -50,7 +50,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   internal: 'See the log of the gateway for the cause.',
 };
 
-/** What is shown of a cluster is not all. */
+/** Tells that a listing of the cluster is incomplete. */
 export const missingNote = (gateways: readonly string[]): string =>
   `${printable(gateways.join(', '))} did not answer, so what is there is missing.`;
 
@@ -232,7 +232,7 @@ export class Api {
     return isRenewed ? send(this.target, call, await this.bearer()) : first;
   }
 
-  /** What the gateway refused, for the person who asked. */
+  /** Turns the gateway's refusal into an error for the person who asked. */
   refusalOf(answer: Answer): CliError {
     const { status, detail, code } = problemIn(answer);
     switch (isPage(answer) ? undefined : status) {

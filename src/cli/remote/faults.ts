@@ -34,10 +34,10 @@ export function reasonOf(error: unknown): string {
   );
 }
 
-/** Of Node.js 24, on options that who runs `svc` does not give. */
+/** Added by Node.js 24, on options that users of `svc` do not give. */
 const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
 
-/** What to do about a certificate; undefined when the error is about none. */
+/** Explains how to fix a certificate; undefined if the error is not about one. */
 export function certificateAdvice(error: unknown): string | undefined {
   const code = codeOf(causeOf(error)) ?? '';
   if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code))

@@ -1,4 +1,4 @@
-/** One HTTP exchange with a gateway, and its refusals in plain sentences. */
+/** Sends an HTTP request to a gateway, and explains its refusals in plain sentences. */
 import type { Agent, IncomingMessage } from 'node:http';
 import { codeOf } from '../../core/base/text.ts';
 import { CliError, UnreachableError } from '../errors.ts';
@@ -76,8 +76,8 @@ const protocolOf = (url: URL): Promise<Protocol> =>
 const agents = new Map<Protocol, Agent>();
 
 /**
- * One for all requests of a command, so that they share their connections. The environment may send those of the
- * default one through a proxy.
+ * Returns the agent that all requests of a command share, so that they share their connections. The environment may
+ * send those of the default one through a proxy.
  */
 function agentOf(http: Protocol): Agent {
   const agent = agents.get(http) ?? new http.Agent({ keepAlive: true });

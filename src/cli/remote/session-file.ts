@@ -86,7 +86,7 @@ function sessionIn(raw: unknown): Session | undefined {
   return { apiUrl, token, expiresAtSecs, scopes, sourceKey };
 }
 
-/** What can stand in a header. */
+/** Tells whether the value fits a header. */
 export const isSecret = (raw: unknown): raw is string => typeof raw === 'string' && /^[\x21-\x7e]{1,8192}$/.test(raw);
 
 async function yamlIn(text: string): Promise<unknown> {

@@ -80,8 +80,7 @@ export async function renew(target: Target, session: Session): Promise<Session> 
 }
 
 /**
- * Where the file cannot be written, the command goes on with the session it has, and every next one will renew it
- * again.
+ * If the file cannot be written, the command goes on with the session it has, and every next one will renew it again.
  */
 async function keepRenewed(label: string, session: Session, next: Session): Promise<void> {
   try {

@@ -14,7 +14,7 @@ import { isSecret } from './session-file.ts';
 
 const DEFAULT_API_URL = 'http://127.0.0.1:8080';
 
-/** Where it is, and the proxy on the way to it, if there is one. */
+/** The gateway's address, and the proxy on the way to it, if there is one. */
 export type Gateway = { readonly apiUrl: string; readonly proxy: ProxySetting | undefined };
 
 export type Target = Gateway & {

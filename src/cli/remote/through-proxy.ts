@@ -38,7 +38,7 @@ type Call = {
   readonly signal: AbortSignal;
 };
 
-/** What the gateway answers: an https one through a tunnel, while a request to an http one is handed to the proxy. */
+/** Returns the gateway's answer: over https through a tunnel; over http the proxy forwards the request. */
 export async function messageThrough(
   setting: ProxySetting,
   target: URL,
@@ -163,7 +163,7 @@ function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError 
   );
 }
 
-/** What a proxy cannot do now it may be able to do later. Wrong credentials are 401 to tinyproxy. */
+/** The proxy may recover later. Wrong credentials are 401 to tinyproxy. */
 function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): CliError {
   const { name, variable, credentials } = proxy;
   if (statusCode === 407 || statusCode === 401) {

@@ -1,4 +1,4 @@
-/** What a command prints: for people as text, for programs as JSON or YAML, and for those alone on standard output. */
+/** Output of commands: for people as text, for programs as JSON or YAML, and for those alone on standard output. */
 import type { OutputFormat } from '../invocation.ts';
 import { isPrintable, printable, printableLines } from './printable.ts';
 import { type Column, type Row, tableLines } from './table.ts';
@@ -64,7 +64,7 @@ export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/** One value on one line, or indented, with every character escaped that could drive a terminal. */
+/** Prints a value on one line, or indented, with every character escaped that could drive a terminal. */
 export const jsonText = (value: unknown, indent = 0): string =>
   `${printableLines(JSON.stringify(value, null, indent))}\n`;
 

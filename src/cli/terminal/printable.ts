@@ -12,7 +12,9 @@ const escaped = (character: string): string =>
     (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('');
 
-/** One line without anything that moves a cursor, colours, renames a window or reorders letters: `\u001b[2J`. */
+/**
+ * Returns one line without anything that moves a cursor, colours, renames a window or reorders letters: `\u001b[2J`.
+ */
 export const printable = (text: string): string => text.replace(UNSAFE, escaped);
 
 /**

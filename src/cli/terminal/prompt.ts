@@ -24,8 +24,8 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
 }
 
 /**
- * What was entered, without white space around it; '' when that was nothing. Without a terminal it is the first line of
- * standard input.
+ * Returns the entered text, without white space around it; '' if there was none. Without a terminal it is the first
+ * line of standard input.
  */
 export async function promptHidden(label: string): Promise<string> {
   const isTerminal = process.stdin.isTTY === true;

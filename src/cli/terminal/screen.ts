@@ -44,7 +44,7 @@ export function openScreen(out: NodeJS.WriteStream): Screen {
   process.on('exit', leave);
   enter();
   return {
-    // One that has not been told its size, as within a container or under `script`, says 0.
+    // A terminal that has not been told its size, as within a container or under `script`, says 0.
     size: () => ({ rows: out.rows || 24, columns: out.columns || 80 }),
     draw: (lines) => {
       picture = lines;

@@ -41,7 +41,7 @@ export function tableLines(
   const natural = columns.map(({ title }, at) =>
     cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
   );
-  // What says nothing makes room first.
+  // Empty columns make room first.
   const isEmpty = (at: number): boolean => cells.length > 0 && cells.every((row) => row[at] === NOTHING);
   const empty = columns.findLastIndex(({ isSpare }, at) => isSpare === true && isEmpty(at));
   const isWide = width !== undefined && natural.reduce((sum, each) => sum + each, gapsOf(columns)) > width;
@@ -89,7 +89,7 @@ const lineOf = (columns: readonly Column[], cells: readonly string[], widths: re
 
 const gapsOf = (columns: readonly Column[]): number => GAP.length * (columns.length - 1);
 
-/** What is left when all that may be shortened is, except for columns of which `isFull` is true. */
+/** Returns the width when all columns are shortened that may be, except those of which `isFull` is true. */
 const leastWidth = (
   columns: readonly Column[],
   natural: readonly number[],
