@@ -48,7 +48,7 @@ function parsedJson(text: string): Fields {
   return value;
 }
 
-/** What Gemini CLI keeps beside the events. */
+/** Members of Gemini CLI's hooks besides the events. */
 const NO_LISTS: Fields = { enabled: true, disabled: true, notifications: true };
 
 function jsonWith(agent: CodingAgent, text: Text, installation: Installation): string {

@@ -1,11 +1,11 @@
-/** Where each coding agent keeps the settings of its hooks, and what stands there so that it asks the gateway. */
+/** The files of each coding agent's hook settings, and the settings that make it ask the gateway. */
 import { join } from 'node:path';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What `svc hooks install` was given. */
+/** The options of `svc hooks install`. */
 export type Installation = {
-  /** Of the gateway, without a slash at its end. */
+  /** The gateway's address, without a slash at its end. */
   readonly url: string;
   /** `<org>/<team>/<agent>`, which a key needs. */
   readonly agent: string | undefined;
@@ -31,7 +31,7 @@ export type CodingAgent = {
   readonly sample: Fields;
   /** The denial to answer with where the gateway cannot be asked. Undefined: exit status 2 blocks, and why is read. */
   readonly denial?: (reason: string) => string;
-  /** What its user has to do or know. */
+  /** Steps and facts for its user. */
   readonly notes: readonly string[];
 };
 
@@ -155,7 +155,7 @@ const cursor: CodingAgent = {
 
 const copilotDenial = (reason: string): string =>
   JSON.stringify({ permissionDecision: 'deny', permissionDecisionReason: reason });
-/** Where `svc` itself does not start. */
+/** The answer if `svc` itself does not start. */
 const COPILOT_DENY = `echo '${copilotDenial('the gateway cannot be asked')}'`;
 const copilotHook = (installation: Installation): Fields => ({
   type: 'command',

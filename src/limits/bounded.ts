@@ -11,7 +11,7 @@ export type Bounds = {
   readonly waiting: number;
   /** Calls that wait longer than this are refused too: the caller has given up, or will before the answer. */
   readonly waitMs: number;
-  /** What is overloaded, for the fault. */
+  /** Names the overloaded part, for the fault. */
   readonly what: string;
 };
 

@@ -7,7 +7,7 @@ import type { Mail } from '../ports/ports.ts';
 
 // A way to deliver mail, as the outbox uses it.
 
-/** One attempt at a delivery. `retry` says whether another one may succeed. */
+/** An attempt at a delivery. `retry` says whether another one may succeed. */
 export type Delivery =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'failed'; readonly cause: string; readonly retry: boolean };

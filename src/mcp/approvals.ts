@@ -17,7 +17,7 @@ const NO_WAIT_MS = 1;
 export type Waiting = {
   readonly gateway: Gateway;
   readonly control: Control;
-  /** What is asked, for the person who reads it. */
+  /** The question, for the person who reads it. */
   readonly what: string;
   /** Undefined when the client wants no progress. */
   readonly progress: ((message: string) => void) | undefined;

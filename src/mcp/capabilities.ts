@@ -1,4 +1,4 @@
-/** What an agent hears of the abilities of servers, and they of its client's. */
+/** Merges the capabilities of servers for an agent, and reduces those of its client for them. */
 import { isMapping } from '../core/base/mapping.ts';
 import type { Fields } from './json-rpc.ts';
 

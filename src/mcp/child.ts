@@ -29,12 +29,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const wholeEnvironment = (env: Environment): Readonly<Record<string, string>> =>
   entriesOf(env, (name) => !/^SVC_/i.test(name));
 
-/** What programs need to run at all. None of it is a secret. */
+/** Variables that programs need to run at all. None of them is a secret. */
 const BASIC = /^(PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|SHELL|USER|LOGNAME|TERM)$/;
 const BASIC_ON_WINDOWS =
   /^(PATH|PATHEXT|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|TEMP|TMP|TZ|USERNAME|USERPROFILE|HOMEDRIVE|HOMEPATH|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES(\(X86\))?|NUMBER_OF_PROCESSORS|PROCESSOR_ARCHITECTURE|OS)$/i;
 
-/** What a server of a proxy gets of the environment, which holds the secrets of all the others. */
+/** Returns the part of the environment for a server of a proxy: the whole holds the secrets of all the others. */
 export const basicEnvironment = (
   env: Environment,
   platform: NodeJS.Platform = process.platform,

@@ -1,4 +1,4 @@
-/** What stands between a running call and its answer: a pause, or an end that came before it. */
+/** Holds a running call's answer back: during a pause, or for good if the call's end came first. */
 
 /** `cancelled` and `closed`: nobody waits for an answer any more. */
 export type Ending = {
@@ -74,7 +74,7 @@ export class Control {
     this.throwIfEnded();
   }
 
-  /** What `work` comes to, unless the end comes first: throws `Ended` then. */
+  /** Resolves as `work` does, unless the end comes first: throws `Ended` then. */
   async unlessEnded<T>(work: Promise<T>): Promise<T> {
     work.catch(() => {}); // its failure is nobody's after the end
     return Promise.race([

@@ -1,13 +1,13 @@
-/** Where the gateway is and who the agent is, from the environment. */
+/** Reads the gateway's address and the agent's identity from the environment. */
 import { type AgentIdentity, parseAgentKey } from '../core/base/ids.ts';
 import type { Credential } from './gateway-calls.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export type GatewayAddress = {
-  /** Of the HTTP API. */
+  /** The address of the HTTP API. */
   readonly url: string;
-  /** Of gRPC, on which signals are pushed. */
+  /** The gRPC address, on which signals are pushed. */
   readonly grpc: { readonly address: string; readonly tls: boolean };
 };
 

@@ -67,7 +67,7 @@ export class GatewayCalls {
     this.#request = isTls ? requestHttps : requestHttp;
     const { hostname, ...to } = urlToHttpOptions(base);
     const host = typeof hostname === 'string' ? hostname : '';
-    // What TLS calls the host: node:http would work it out for each call, even without TLS.
+    // The host's name for TLS: node:http would work it out for each call, even without TLS.
     const servername = isTls && isIP(host) === 0 ? host : '';
     this.#to = { ...to, hostname: host, servername, agent: this.#agent };
     this.#path = base.pathname;
@@ -78,7 +78,7 @@ export class GatewayCalls {
     return this.#call({ path: `${this.#path}svc.governance.v1.${method}`, body, options });
   }
 
-  /** What the API answers at a path, such as `api/v1/agents/self`. Never rejects. */
+  /** Calls the API at a path, such as `api/v1/agents/self`. Never rejects. */
   get(path: string, options: CallOptions): Promise<Reply> {
     return this.#call({ path: `${this.#path}${path}`, options });
   }

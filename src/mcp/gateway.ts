@@ -71,7 +71,7 @@ export class Gateway {
     return reply.kind === 'answer' ? verdictIn(reply.body) : deny(reply.reason, causeOf(reply));
   }
 
-  /** What checks would answer; nothing begins. Undefined, with a reason, when the gateway cannot be asked. */
+  /** Predicts the answers of checks; nothing begins. Undefined, with a reason, if the gateway cannot be asked. */
   async rehearse(
     subjects: readonly Subject[],
     trace: string,

@@ -1,5 +1,5 @@
 /**
- * One request of an agent, from its check to its answer: an operation at the gateway that operators see, pause and
+ * A request of an agent, from its check to its answer: an operation at the gateway that operators see, pause and
  * terminate. A pause or an end that comes before its result holds the result back.
  */
 
@@ -36,7 +36,7 @@ export type CallOptions = {
   readonly upstream: Upstream;
   readonly op: OpName;
   readonly control: Control;
-  /** Of tools: those whose definition is not the pinned one. */
+  /** Tools whose definition is not the pinned one. */
   readonly changed: () => Promise<Changed>;
   readonly progress: Waiting['progress'];
   readonly elicit: Waiting['elicit'];
@@ -79,7 +79,7 @@ function obey(control: Control, signal: 'pause' | 'resume' | 'terminate'): void 
 
 const NOTHING_CHANGED: Promise<Changed> = Promise.resolve({ tools: new Set() });
 
-/** What was begun in this tick is on its way by then: node:http writes a request in the tick after. */
+/** A request begun in this tick is sent before: node:http writes it in the tick after. */
 const inNextTick = async <T>(work: () => Promise<T>): Promise<T> => {
   await new Promise<void>((resolve) => {
     process.nextTick(resolve);
@@ -97,7 +97,7 @@ function refusal({ request, asked }: CallOptions, reason: string): Answer {
   const meta = request.params?._meta;
   return asked.kind === 'tool' && request.method === 'tools/call'
     ? resultOf(request.id, {
-        // Where the version comes with each request, results say that they are whole.
+        // Clients that send the version with each request expect results to say that they are whole.
         ...(isMapping(meta) && VERSION in meta ? { resultType: 'complete' } : {}),
         content: [{ type: 'text', text: `Denied: ${reason}` }],
         isError: true,
@@ -243,7 +243,7 @@ class RunningCall {
   }
 }
 
-/** What servers answer is not for the log: only that they failed, and how. */
+/** Answers of servers are not logged: only that they failed, and how. */
 function outcomeOf({ result, error }: Answer): Outcome {
   if (error !== undefined) return { ok: false, error: `the server answered with error ${error.code}` };
   return (result as Fields).isError === true ? { ok: false, error: 'the tool reported an error' } : { ok: true };

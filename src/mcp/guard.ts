@@ -57,7 +57,7 @@ export async function guard({ address, credential, server, command, pinsPath }: 
     onServerClosed: (name, why) => {
       if (isOver) return;
       log(`the MCP server ${name} has ended: ${why}`);
-      // What was asked of it is answered first.
+      // Earlier requests are answered first.
       void session.idleWithin(LAST_ANSWERS_MS).then(() => close(1));
     },
   });

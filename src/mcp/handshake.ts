@@ -31,7 +31,7 @@ export async function initialized(
   );
   if (!isPrefixed) return resultOf(request.id, { capabilities: {}, ...described[0] });
   return resultOf(request.id, {
-    // What all of them understand is what the oldest does.
+    // The oldest version is the one that all of them understand.
     protocolVersion: able
       .map(({ answer }) => answer.result?.protocolVersion)
       .filter((version) => typeof version === 'string')

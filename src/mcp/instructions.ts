@@ -1,5 +1,6 @@
 /**
- * What a server tells every model that uses it. It is pinned like the description of a tool: a model obeys it.
+ * Instructions that a server gives every model that uses it. They are pinned like the description of a tool: a model
+ * obeys them.
  */
 import { messageOf } from '../core/base/text.ts';
 import { withoutTasks } from './capabilities.ts';

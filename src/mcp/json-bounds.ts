@@ -11,14 +11,14 @@ export type Bounds = {
 
 /** Far beyond any honest schema or result, and within what can be written as JSON again. */
 const MAX_DEPTH = 200;
-/** What agents send: the arguments of a call may have 22,000 marks at the gateway. */
+/** Bounds for agents' messages: the arguments of a call may have 22,000 marks at the gateway. */
 export const FROM_CLIENT: Bounds = { marks: 24_000, depth: MAX_DEPTH };
-/** What servers answer: a page with thousands of tools has some hundred thousand. */
+/** Bounds for servers' answers: a page with thousands of tools has some hundred thousand. */
 export const FROM_UPSTREAM: Bounds = { marks: 250_000, depth: MAX_DEPTH };
 
 const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d];
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-/** Those of mappings; of lists they lack one bit. */
+/** Brackets of mappings; those of lists lack one bit. */
 const [OPENING, CLOSING, BRACKET_BIT] = [0x7b, 0x7d, 0x20];
 
 /** Reads a text piece by piece. */

@@ -16,7 +16,7 @@ const MAX_RESOURCES = 1_000;
 
 export type Listener = { readonly gateway: Gateway; readonly traceId: string; readonly server: string };
 
-/** What the server is asked in its place, or why it is not asked. */
+/** Returns the request for the server in its place, or the reason why it is not asked. */
 export async function listened(
   request: Request,
   { gateway, traceId, server }: Listener,

@@ -1,4 +1,4 @@
-/** What a server offers, less what may not be used: by policy, and by the pins of tools. */
+/** Lists a server's offers without those that may not be used: by policy, and by the pins of tools. */
 
 import { isMapping } from '../core/base/mapping.ts';
 import type { Asked } from '../core/mcp/asked.ts';
@@ -10,7 +10,7 @@ import type { Upstream } from './upstream.ts';
 
 export type ListRow = {
   readonly method: string;
-  /** Where the items stand in the result. */
+  /** The member of the result that holds the items. */
   readonly member: string;
   /** The name in an item by which it is used. */
   readonly key: string;
@@ -68,7 +68,7 @@ export class Lists {
     this.#options = options;
   }
 
-  /** One page as the server gives it, without what may not be used. */
+  /** Returns a page as the server gives it, without the items that may not be used. */
   async page(upstream: Upstream, row: ListRow, params: Fields | undefined): Promise<Answer> {
     const answer = await upstream.request(row.method, params).answer;
     if (answer.result === undefined) return answer;
@@ -168,7 +168,7 @@ const MAX_LENGTH = 300;
 /** The server chose the name; on a terminal it must not do more than to be read. */
 const legible = (text: string): string => text.replace(/\p{Cc}/gu, '?').slice(0, MAX_LENGTH);
 
-/** What a person needs to know who wonders where the tools are. Empty where nothing is withheld. */
+/** Explains to a person where the missing tools are. Empty if nothing is withheld. */
 function withheldText(
   { name: server }: Upstream,
   { member }: ListRow,

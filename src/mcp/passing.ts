@@ -25,7 +25,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 export const PASSED: readonly string[] = Object.keys(ROWS);
 
-/** What is asked in its place, and which servers are; or why none is. */
+/** The request to send instead, and the servers to send it to; or the reason why there is none. */
 export type Passed = { readonly params: Fields; readonly servers: readonly string[] };
 
 export async function passed(request: Request, passer: Passer): Promise<Passed | Answer> {
@@ -63,7 +63,7 @@ async function readable(
     : errorOf(id, RPC_CODE.denied, `Denied: ${verdicts[0]?.reason ?? 'no server has resources'}`);
 }
 
-/** Of what newer clients send with every request, the part that servers know. */
+/** Picks the part that servers know from the metadata that newer clients send with every request. */
 export function metaOf({ _meta: meta }: Fields): { readonly _meta?: Fields } {
   if (!isMapping(meta)) return {};
   const kept = META.filter((name) => meta[name] !== undefined).map((name) => [name, meta[name]]);

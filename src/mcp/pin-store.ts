@@ -20,7 +20,7 @@ export const pinsPath = (env: NodeJS.ProcessEnv): string =>
 export class PinStore {
   readonly path: string;
   #pins: Pins = new Map();
-  /** Of the file that was read last, to notice another. */
+  /** The stamp of the file as last read, to notice a change. */
   #stamp = '';
   /** By server: the list that was compared last, with which pins. */
   readonly #compared = new Map<string, Compared & { readonly tools: readonly Fields[] }>();

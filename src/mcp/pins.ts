@@ -12,7 +12,7 @@ export type ServerPins = ReadonlyMap<string, Pin>;
 /** By server. */
 export type Pins = ReadonlyMap<string, ServerPins>;
 
-/** What of a tool a model reads, or a client acts on. */
+/** Members of a tool that a model reads, or a client acts on. */
 const PINNED = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 
 /** The SHA-256 of a definition, whatever the order of its members. */

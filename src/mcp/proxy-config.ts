@@ -14,7 +14,7 @@ export type UpstreamSetting =
 export type ProxyConfig = {
   readonly host: string;
   readonly port: number;
-  /** What clients call it, without a slash at its end; undefined: where it listens. */
+  /** Its public address, without a slash at its end; undefined: the address it listens on. */
   readonly publicUrl: string | undefined;
   /** Web pages of these may call it. */
   readonly origins: readonly string[];

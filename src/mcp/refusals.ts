@@ -29,7 +29,7 @@ export class Refusals {
   readonly #pending = new Set<Promise<void>>();
   #allowance = BURST;
   #filledAtMs: number;
-  /** Of those that were not recorded since: how many, and the last. */
+  /** Refusals that have not been recorded since: how many, and the last. */
   #skipped = 0;
   #last: { readonly refused: Refused; readonly reason: string } | undefined;
 

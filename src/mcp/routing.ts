@@ -60,7 +60,7 @@ class PrefixedRouting implements Routing {
     for (const [n, upstream] of able.entries()) {
       const list = listed[n];
       if (list === undefined || 'failure' in list) {
-        // One server that fails does not hide the others.
+        // A server that fails does not hide the others.
         if (able.length === 1 && list !== undefined) return { ...list.failure, id };
         this.#log(`${upstream.name} is left out of ${method}: ${list?.failure.error?.message ?? 'no answer'}`);
       } else items.push(...list.items.flatMap((item) => this.#offered(upstream, row, item)));

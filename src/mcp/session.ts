@@ -1,4 +1,4 @@
-/** One agent's session with one or more servers: every message between them passes here. */
+/** An agent's session with one or more servers: every message between them passes here. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMapping } from '../core/base/mapping.ts';
@@ -36,7 +36,7 @@ import { type Sent, Upstream, type UpstreamRow } from './upstream.ts';
 /** More requests at once than this are refused. */
 const MAX_RUNNING = 256;
 const IDLE_POLL_MS = 10;
-/** What an agent may say by itself, and servers. */
+/** Notifications that an agent may send, and those that servers may. */
 const FROM_AGENT: ReadonlySet<string> = new Set(['notifications/initialized', 'notifications/roots/list_changed']);
 const FROM_SERVER: ReadonlySet<string> = new Set([
   'notifications/message',
@@ -47,7 +47,7 @@ const FROM_SERVER: ReadonlySet<string> = new Set([
   'notifications/elicitation/complete',
   'notifications/subscriptions/acknowledged',
 ]);
-/** What servers may ask an agent's client for. */
+/** Requests that servers may send to an agent's client. */
 const ASKED_OF_AGENT: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create']);
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 
@@ -72,7 +72,7 @@ type Running = {
   readonly control: Control;
   upstream?: Upstream;
   sent?: Sent;
-  /** Of the progress that the session reported by itself. */
+  /** Counts the progress messages that the session sent by itself. */
   beats: number;
   /** The client has cancelled it, even if it had ended otherwise before: nothing may follow. */
   isUnwanted: boolean;
@@ -95,9 +95,9 @@ export class Session {
   readonly #instructions: Instructions;
   readonly #routing: Routing;
   readonly #running = new Map<Id, Running>();
-  /** What servers, or the session itself, have asked the agent's client. */
+  /** Requests of servers, or of the session itself, to the agent's client. */
   readonly #asked = new Map<Id, Asked>();
-  /** What servers say while the client waits for the answer to `initialize`. */
+  /** Messages of servers while the client waits for the answer to `initialize`. */
   #early: { readonly message: Message; readonly related: Id | undefined }[] | undefined;
   #lastAsked = 0;
   #canElicit = false;
@@ -148,7 +148,7 @@ export class Session {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const { control } of this.#running.values()) control.end({ kind: 'closed', reason: 'the session has ended' });
-    // What has ended reports its end in the turns that follow.
+    // Ended requests report their end in the turns that follow.
     await new Promise(setImmediate);
     await Promise.all([
       ...this.#upstreams.map((upstream) => upstream.close()),
@@ -405,10 +405,10 @@ export class Session {
   }
 }
 
-/** Of a UUID, for which random bytes are kept ready. */
+/** Takes half a UUID, for which random bytes are kept ready. */
 const newSpan = (): string => randomUUID().replaceAll('-', '').slice(16);
 
-/** What newer clients send with every request instead of once, for requests of the session's own. */
+/** Picks the metadata that newer clients send with every request instead of once, for requests of the session's own. */
 function metaOf({ params }: Request): Fields | undefined {
   if (!isMapping(params?._meta)) return undefined;
   const kept = Object.entries(params._meta).filter(([name]) => name.startsWith('io.modelcontextprotocol/'));

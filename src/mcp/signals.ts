@@ -23,7 +23,7 @@ export class Signals {
       onSignal: ({ opId, signal }) => {
         const notify = this.#watched.get(opId);
         notify?.(signal);
-        // Those of other processes of this agent are theirs to acknowledge.
+        // Signals for other processes of this agent are theirs to acknowledge.
         return notify !== undefined;
       },
       // Without it, calls ask for the state of their operation instead.

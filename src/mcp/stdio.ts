@@ -13,7 +13,7 @@ export type Noise = {
   readonly problem: string;
   readonly code: number;
   readonly request?: Id;
-  /** Of the request. */
+  /** The method of the request. */
   readonly method?: string;
   readonly answered?: Id;
 };
@@ -95,7 +95,7 @@ class Lines {
   }
 }
 
-/** Of white space only. */
+/** Tells whether a line has only white space. */
 const isBlank = (line: Buffer): boolean => line.length < 64 && line.toString('latin1').trim() === '';
 
 function noiseIn(value: unknown): Noise {

@@ -1,11 +1,12 @@
 /**
- * What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart.
+ * Reads the subject of an agent's request to a server, in the words of policies; and keeps the names of several servers
+ * apart.
  */
 import { isMapping } from '../core/base/mapping.ts';
 import { type Asked, askedIn, MCP_ACTION } from '../core/mcp/asked.ts';
 import type { Fields, Request } from './json-rpc.ts';
 
-/** What policies decide about. */
+/** The subject of a policy's decision. */
 export type Subject = {
   readonly action: (typeof MCP_ACTION)[Asked['kind']];
   /** `<server>/<tool>`, `<server>/<uri>` or `<server>/<prompt>`. */
@@ -19,13 +20,13 @@ export const subjectOf = (server: string, { kind, name, args }: Asked): Subject 
   attributes: args,
 });
 
-/** What a request asks; a text when it is malformed; undefined when it is not one of those that are checked. */
+/** Returns the request's subject; a text if it is malformed; undefined if it needs no check. */
 export function askedBy({ method, params = {} }: Request): Asked | string | undefined {
   const asked = askedIn(method, params);
   return asked?.ok === false ? `${asked.fault.field} ${asked.fault.problem}` : asked?.value;
 }
 
-/** Of a request that cannot be checked as it is, what can be seen; undefined when it would not be checked at all. */
+/** Returns the legible parts of a request that cannot be checked as it is; undefined if it needs no check. */
 export function legibleIn(
   method: string,
   params: Fields = {},
@@ -67,7 +68,7 @@ const SEPARATOR = '__';
 export const isServerName = (text: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(text) && !text.includes(SEPARATOR);
 export const SERVER_NAME_RULE = 'a server name has 1 to 64 letters, digits, `.`, `-` and single `_`';
 
-/** What clients accept as the name of a tool. */
+/** The tool names that clients accept. */
 const CLIENT_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /** The name under which one of several servers offers a thing; undefined when clients would refuse it. */

@@ -1,4 +1,4 @@
-/** One MCP server, as a session speaks to it: requests with ids of its own, and what the server says by itself. */
+/** An MCP server, as a session speaks to it: requests with ids of its own, and the server's own messages. */
 import {
   type Answer,
   errorOf,
@@ -48,7 +48,7 @@ export class Upstream {
   readonly #waiting = new Map<Id, (answer: Answer) => void>();
   #lastId = 0;
   #closedWhy: string | undefined;
-  /** What it can do, from its answer to `initialize`. */
+  /** Its capabilities, from its answer to `initialize`. */
   capabilities: Fields = {};
 
   constructor({ name, open }: UpstreamRow, events: UpstreamEvents) {
@@ -119,7 +119,7 @@ export class Upstream {
     return errorOf(id, RPC_CODE.internal, `the MCP server ${this.name} has ended: ${this.#closedWhy}`);
   }
 
-  /** What servers answer may hold their credentials, so of an error only the link's own words are passed on. */
+  /** An error of a server may hold its credentials, so only the link's own words are passed on. */
   #said(error: unknown): string {
     return `the MCP server ${this.name} cannot be reached: ${error instanceof LinkError ? error.message : 'unexpected error'}`;
   }

@@ -45,7 +45,7 @@ export async function loadHalts(file: string): Promise<Result<readonly AssumedHa
   return read.ok ? parsedAlike(read.value.text, file, parseHaltsFile) : fail([read.fault]);
 }
 
-/** What every document of the text holds, one after the other. */
+/** Parses all documents of the text, one after the other. */
 function parsedAlike<T>(
   text: string,
   file: string,
@@ -66,7 +66,7 @@ export type LoadedPolicies = {
   readonly files: readonly string[];
   /** The files as they are written, by their names without folders. */
   readonly texts: readonly PolicyText[];
-  /** What is valid but probably not intended, in full sentences. */
+  /** Warns of parts that are valid but probably not intended, in full sentences. */
   readonly warnings: readonly string[];
 };
 
@@ -111,7 +111,7 @@ export const readPolicyFiles = (
   ...paths: readonly string[]
 ): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
 
-/** What the files say, as it is written. Whether it is valid is another question. */
+/** Reads the texts of the files as they are, valid or not. */
 export const textsOfFiles = (
   ...paths: readonly string[]
 ): Promise<Result<readonly PolicyText[], readonly PolicyFileProblem[]>> => fromFiles(paths, ok);

@@ -163,8 +163,8 @@ function keyAt(document: Document.Parsed, path: DocumentPath): Node | undefined 
 }
 
 /**
- * Where a character of a scalar's value stands in the text: exact for a value that is written in one piece and for
- * block scalars with `|`; the beginning of the scalar where folding or escapes stand in between.
+ * Finds the position in the text of a character of a scalar's value: exact for a value that is written in one piece and
+ * for block scalars with `|`; the beginning of the scalar if folding or escapes stand in between.
  */
 function offsetWithin(node: Node, offset: number, text: string): number {
   const start = node.range?.[0] ?? 0;

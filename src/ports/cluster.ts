@@ -1,4 +1,4 @@
-/** What gateways that act as one ask of the outside, and of one another. */
+/** The outside of a cluster's gateway: the database, the bus and the other gateways. */
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AuditFilter } from '../core/audit/audit.ts';
 import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
@@ -15,7 +15,7 @@ import type { StatsView } from '../core/stats/view.ts';
 import type { StatsWindow } from '../core/stats/windows.ts';
 import type { Interest, UnnumberedEvent } from './events.ts';
 
-/** One run of a gateway, from its start to its end: a random UUID. */
+/** A run of a gateway, from its start to its end: a random UUID. */
 export type RunId = Brand<string, 'RunId'>;
 
 /** `serve`: cut off from the database, a gateway goes on with what it knows; `deny`: it denies every check. */
@@ -41,7 +41,7 @@ export type Member = {
   readonly onOutage: OnOutage;
 };
 
-/** What a run reports about itself with every beat. */
+/** A run's report about itself with every beat. */
 export type Beat = Pick<Member, 'skewMs' | 'policyVersion' | 'auditHead'> & {
   readonly isOnBus: boolean;
   /** It has read everything again since the last beat, so that it acts by all it had not confirmed. */
@@ -58,7 +58,7 @@ export type Joining = Pick<Member, 'run' | 'name' | 'version' | 'protocols' | 'o
 /** Money that runs which do not return have been granted and not spent. */
 export type Stranded = ReadonlyMap<RunId, number>;
 
-/** Where the runs of all gateways are listed. Faults of the database: `store_unreachable`. */
+/** The list of the runs of all gateways. Faults of the database: `store_unreachable`. */
 export type MemberStore = {
   /** Its clock now, to compare one's own with. */
   now(): Promise<Result<number, Fault>>;
@@ -87,7 +87,7 @@ export type Membership = {
   readonly name: string;
   /** Every other run that is not retired. */
   others(): readonly Member[];
-  /** Those that are retired and may go on all the same: nobody has seen them end. */
+  /** Retired runs that may go on all the same: nobody has seen them end. */
   leavers(): readonly Member[];
   /** Whether the database still counts this run as live, by clocks that cannot both be wrong at once. */
   readonly isLeased: boolean;
@@ -100,14 +100,14 @@ export type Membership = {
   onChange(listener: () => void): void;
 };
 
-/** What gateways keep copies of. Whoever has missed something reads all of it again. */
+/** Tables of which gateways keep copies. A gateway that has missed something reads all of it again. */
 export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy' | 'webhooks';
 
 /** The money of all gateways. */
 export type Ledger = {
   /**
-   * What this run keeps, has spent and wants, against what it is granted. `sequence` grows with every call: what comes
-   * late changes nothing, and is answered `undefined`. Faults of the database: `store_unreachable`.
+   * Reports this run's holdings, spending and wants, and returns its grants. `sequence` grows with every call: a late
+   * report changes nothing, and is answered `undefined`. Faults of the database: `store_unreachable`.
    */
   exchange(
     sequence: number,
@@ -119,11 +119,11 @@ export type Ledger = {
   stated(server: string): Promise<Result<void, Fault | Replaced | UnknownRun>>;
 };
 
-/** What all gateways have spent of an account of the ledger, in each of the periods asked for. */
+/** The spending of all gateways from an account of the ledger, in each of the requested periods. */
 export type LedgerSpend = { readonly owner: BudgetOwner; readonly spentMicroUsd: Readonly<Record<Period, number>> };
 
 export type LedgerPageRequest = {
-  /** What the ledger calls the running periods. */
+  /** The ledger's names of the running periods. */
   readonly periods: Readonly<Record<Period, string>>;
   readonly orgId: string | undefined;
   /** The `next` of the page before. */
@@ -131,7 +131,7 @@ export type LedgerPageRequest = {
   readonly limit: number;
 };
 
-/** What all gateways have reported as spent, widest tier first. Faults of the database: `store_unreachable`. */
+/** The spending that all gateways have reported, widest tier first. Faults of the database: `store_unreachable`. */
 export type LedgerPages = {
   page(
     request: LedgerPageRequest,
@@ -149,7 +149,7 @@ export type UsageIds = {
   settle(keys: readonly UsageKey[]): Promise<Result<void, Fault | Replaced | UnknownRun>>;
 };
 
-/** What an agent's registration is now; undefined: it has none. */
+/** An agent's new registration; undefined: it has none. */
 export type AgentChange = { readonly key: AgentKey; readonly registration: AgentRegistration | undefined };
 
 /** The registrations of all gateways. Faults of the database: `store_unreachable`. */
@@ -167,11 +167,11 @@ export type SharedAgents = {
    */
   save(registration: AgentRegistration): Promise<Result<boolean, Fault>>;
   remove(key: AgentKey): Promise<Result<void, Fault>>;
-  /** Those with one of these credentials. */
+  /** Finds the registrations with one of these credentials. */
   find(credentials: readonly SecretDigest[]): Promise<Result<readonly AgentRegistration[], Fault>>;
   /**
-   * What has changed since the last time, and perhaps more. `isWhole`: it is all there is. `seen` is called once all of
-   * it was taken over; without it, the same comes again.
+   * Returns the changes since the last time, and perhaps more. `isWhole`: these are all rows. `seen` is called once all
+   * of them were taken over; without it, the same come again.
    */
   changes(): Promise<
     Result<{ readonly changes: readonly AgentChange[]; readonly isWhole: boolean; readonly seen: () => void }, Fault>
@@ -179,8 +179,8 @@ export type SharedAgents = {
 };
 
 /**
- * What one gateway may ask of another: what is sent, and what comes back. Plain data, as JSON has it. A kind that an
- * older release does not know is refused by it.
+ * Questions of one gateway to another, with their answers. Plain data, as JSON has it. A kind that an older release
+ * does not know is refused by it.
  */
 export type Questions = {
   /**
@@ -191,16 +191,16 @@ export type Questions = {
     readonly asked: { readonly command: Command; readonly ifKnown: boolean | 'of_anyone' };
     readonly answer: Decided;
   };
-  /** Likewise for what operators order, which takes longer: all gateways confirm it first. */
+  /** Decides operators' orders in the same way, but takes longer: all gateways confirm them first. */
   readonly order: Questions['decide'];
-  /** What was checked, denied and spent there; `orgId`: of one org, else of all. */
+  /** Its counts of checks, denies and spending; `orgId`: of one org, else of all. */
   readonly stats: {
     readonly asked: { readonly orgId: string | undefined; readonly window: StatsWindow };
     readonly answer: StatsView;
   };
-  /** What it has counted of the shadow of this version. */
+  /** Its counts for the shadow of this version. */
   readonly shadow: { readonly asked: { readonly version: string }; readonly answer: ShadowCounts };
-  /** What its audit log has, newest first. */
+  /** Its audit entries, newest first. */
   readonly log: { readonly asked: LogAsked; readonly answer: Result<LogPiece, Fault> };
   /** To use up a ticket that it has given out; `taken` is absent where it is not good, or not any more. */
   readonly ticket: {
@@ -243,7 +243,7 @@ export type Answer<K extends QuestionKind> = Questions[K]['answer'];
 /** Why a gateway that was asked has no answer. */
 export type NoAnswer = 'unknown_kind' | 'overloaded' | 'too_large' | 'failed';
 
-/** Of all gateways that were asked: what they answered, and the names of those that did not. */
+/** Answers of all gateways that were asked, and the names of those that did not answer. */
 export type Gathered<K extends QuestionKind> = {
   readonly answers: readonly { readonly from: Member; readonly answer: Answer<K> }[];
   readonly missing: readonly string[];
@@ -284,7 +284,7 @@ export type PolicyShelf = {
   activate(version: string, by: string, isFirst: boolean): Promise<Result<string, Fault>>;
 };
 
-/** What people have decided, kept for all gateways. */
+/** Decisions of people, kept for all gateways. */
 export type StateKind = 'halts' | 'approvals' | 'controls' | 'orders';
 
 /** A row of it; `body` undefined: it was removed. Rows of one `key` change one after the other. */
@@ -297,7 +297,7 @@ export type StateRow = {
 };
 export type StateWrite = Omit<StateRow, 'version'>;
 
-/** What people have decided at any gateway. Faults of the database: `store_unreachable`. */
+/** Decisions made by people at any gateway. Faults of the database: `store_unreachable`. */
 export type SharedStates = {
   /** Every row, and from where on `changes` goes on. */
   load(kind: StateKind): Promise<Result<readonly StateRow[], Fault>>;
@@ -340,7 +340,7 @@ export type ClusterMessage =
       /** Instead of an answer. */
       readonly none?: NoAnswer;
     }
-  /** What is written about the topic by now is to be acted by, and then confirmed. */
+  /** Asks the gateway to read and apply all that is written about the topic by now, and then to confirm. */
   | { readonly type: 'barrier'; readonly id: number; readonly topic: Topic; readonly detail?: unknown }
   /** `said`: what the gateway has to say about it; undefined: nothing. */
   | { readonly type: 'confirm'; readonly id: number; readonly said?: unknown }
@@ -350,10 +350,7 @@ export type ClusterMessage =
   | { readonly type: 'recall'; readonly accounts: readonly string[] }
   /** Somebody watches what concerns these orgs there; none: nobody any more. Said again as long as it holds. */
   | { readonly type: 'watch'; readonly watch: number; readonly interest: Interest }
-  /**
-   * What has happened here, for those who watch. `count`: since the watch began, at its `birth` here, these and all
-   * before them.
-   */
+  /** Tells watchers of events here. `count`: since the watch began, at its `birth` here, these and all before them. */
   | {
       readonly type: 'events';
       readonly watch: number;

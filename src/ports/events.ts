@@ -1,4 +1,4 @@
-/** What operators see live (docs/spec.md, Live stream). Milliseconds here; the wire makes RFC 3339 of them. */
+/** Events that operators see live (docs/spec.md, Live stream). Milliseconds here; the wire makes RFC 3339 of them. */
 import type { OpView } from '../core/views.ts';
 
 export const EVENT_KINDS = [
@@ -33,7 +33,7 @@ export type GatewayEvent = Common &
   );
 
 type WithoutId<E> = E extends unknown ? Omit<E, 'id'> : never;
-/** Of another gateway: here it gets an id of its own. */
+/** An event of another gateway: here it gets an id of its own. */
 export type UnnumberedEvent = WithoutId<GatewayEvent>;
 
 /** The orgs whose events a thread has a reader for; `all` when one of them may see every org. */

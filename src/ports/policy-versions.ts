@@ -48,7 +48,7 @@ export type ShadowStore = {
   remove(shadow: Pick<KeptShadow, 'version' | 'sinceMs'>): Promise<Result<boolean, Fault>>;
 };
 
-/** What this gateway has counted of a shadow. */
+/** This gateway's counts of a shadow. */
 export type ShadowCountStore = {
   load(shadow: Pick<KeptShadow, 'version' | 'sinceMs'>): ShadowCounts | undefined;
   save(shadow: Pick<KeptShadow, 'version' | 'sinceMs'>, counts: ShadowCounts): Promise<void>;

@@ -1,4 +1,4 @@
-/** What the use cases need of the outside world. Adapters and threads implement it. */
+/** The outside world as the use cases see it. Adapters and threads implement it. */
 
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AuditDraft } from '../core/audit/audit.ts';

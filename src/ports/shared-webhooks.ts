@@ -3,7 +3,7 @@ import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Webhook, WebhookStatus } from '../core/webhooks/webhook.ts';
 
-/** What every gateway knows of each hook. */
+/** The part of each webhook that every gateway knows. */
 export type KnownHook = Pick<Webhook, 'id' | 'events' | 'orgId' | 'disabledAtMs'>;
 
 export type SharedMessage = {
@@ -63,6 +63,6 @@ export type SharedWebhooks = {
   ): Promise<Result<number, Fault>>;
   /** Hooks that are due, each with its oldest message. For so long nobody else calls them. */
   take(forMs: number, most: number): Promise<Result<readonly TakenCall[], Fault>>;
-  /** What became of a call. Undefined where it arrived, or the hook is another run's by now. */
+  /** Records the result of a call. Undefined if it arrived, or the webhook is another run's by now. */
   note(note: CallNote): Promise<Result<FailedHook | undefined, Fault>>;
 };

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { FROM_CLIENT, isWithin } from '../json-bounds.ts';
 
-/** What a request may send that begins a session: nobody is known to have sent it. */
+/** Limits a request that begins a session: its sender is unknown. */
 export const MAX_FIRST_BYTES = 64 * 1024;
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Memory for all bodies that are on their way. */

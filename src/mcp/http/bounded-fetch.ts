@@ -16,7 +16,7 @@ export async function boundedFetch(url: string | URL, init?: RequestInit): Promi
   });
 }
 
-/** Of a stream, each event may have this many bytes and values: it ends with an empty line. */
+/** Limits each event of a stream to this many bytes and values: it ends with an empty line. */
 function bounded(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   const meter = new JsonMeter(FROM_UPSTREAM);

@@ -13,7 +13,7 @@ export type Claim = { readonly secret: string; readonly agent: AgentIdentity };
 
 export const isRefusal = (value: object): value is Refusal => 'status' in value;
 
-/** What a request presents. `named`: undefined where it names no agent. */
+/** The credential and name that a request presents. `named`: undefined if it names no agent. */
 type Presented = { readonly secret: string; readonly named: AgentIdentity | undefined };
 const NO_AGENT: Refusal = {
   status: 403,
@@ -118,7 +118,7 @@ function agentIn(value: unknown): AgentIdentity | undefined {
 /** Digests have one length, and tell nothing by the time that comparing them takes. */
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** What a session is bound to. */
+/** Returns the key that binds a session to its credential and agent. */
 export const bindingOf = ({ secret, agent }: Claim): string =>
   digestOf(JSON.stringify([secret, agent.orgId, agent.teamId, agent.agentId]));
 
@@ -144,7 +144,10 @@ export async function verified(
   return { status: 401, error: 'invalid_token', detail: 'the gateway does not take this credential for this agent' };
 }
 
-/** Of an access token, which anybody can read, the audience is compared here: a foreign one is passed on to nobody. */
+/**
+ * Compares the audience of an access token, which anybody can read: a token for another audience is passed on to
+ * nobody.
+ */
 function isForAudience(secret: string, audience: string): boolean {
   const [, payload, signature] = secret.split('.');
   if (payload === undefined || signature === undefined) return true;

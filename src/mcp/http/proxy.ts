@@ -28,7 +28,7 @@ export type ProxyOptions = {
 };
 
 export type RunningProxy = {
-  /** Where it listens. */
+  /** The address on which it listens. */
   readonly url: string;
   close(): Promise<void>;
 };
@@ -125,7 +125,7 @@ class Proxy {
     const maxBytes = kept === undefined ? MAX_FIRST_BYTES : MAX_BODY_BYTES;
     const body = request.method === 'POST' ? await this.#bodies.read(request, maxBytes) : { value: undefined };
     if ('problem' in body) {
-      // What is left of the body would be taken for the next request.
+      // The rest of the body would be taken for the next request.
       response.setHeader('connection', 'close');
       return refuse(response, body.status, RPC_CODE.parse, body.problem);
     }

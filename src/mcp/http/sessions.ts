@@ -48,7 +48,7 @@ export type OpenOptions = Omit<SessionOptions, 'signals' | 'toAgent' | 'onServer
 
 export class Sessions {
   readonly #kept = new Map<string, Kept>();
-  /** Those that are being opened or ended among them: their servers run. */
+  /** Places of sessions, those being opened or ended included: their servers run. */
   readonly #places = new Set<Place>();
   readonly #log: (line: string) => void;
   readonly #limits: SessionLimits;

@@ -1,4 +1,4 @@
-/** One channel of signals for each credential that is in use, shared by its sessions. */
+/** Keeps a channel of signals for each credential in use, shared by its sessions. */
 import type { GatewayAddress } from '../environment.ts';
 import type { Credential } from '../gateway-calls.ts';
 import { Signals } from '../signals.ts';

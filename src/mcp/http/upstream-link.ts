@@ -23,7 +23,7 @@ export function openHttpUpstream({ url, headers, log }: HttpUpstreamOptions, eve
     const known = messageIn(message);
     if (known !== undefined) events.onMessage(known);
   };
-  // What a server says may hold its credentials: the status is all that is shown of it.
+  // A server's message may hold its credentials: only the status is shown.
   transport.onerror = (error) => log(`${url.host}: ${safeText(error)}`);
   transport.onclose = () => events.onClosed('its connection was closed');
   const started = transport.start();
