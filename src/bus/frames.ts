@@ -25,7 +25,7 @@ type Received = { last: number; parts: string; isSettled: boolean };
 export type Outgoing = { readonly channel: string; readonly text: string };
 type Packed = { readonly channel: string; readonly payload: string };
 
-/** What a frame of another gateway has. `isGap`: frames before it did not arrive. */
+/** A verified frame of another gateway. `isGap`: frames before it did not arrive. */
 export type Opened = {
   readonly from: RunId;
   readonly messages: readonly ClusterMessage[];
@@ -34,15 +34,15 @@ export type Opened = {
 
 /** Messages are cut into frames. Larger ones are refused. */
 export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** What waits while whatever carries the messages is slow. */
+/** Limits messages that wait for a slow bus. */
 export const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** What a frame has beyond its text, at most. */
+/** Limits the bytes of a frame besides its text. */
 export const FRAME_BYTES = 300;
 const MAC_LENGTH = 22;
 
 /**
- * What goes over a bus: messages in frames that are signed, so that only gateways of this cluster are heard, and
- * numbered by sender and channel, so that what was lost is noticed and what comes again is dropped.
+ * Frames of a bus: signed, so that only gateways of this cluster are heard, and numbered by sender and channel, so that
+ * losses are noticed and repeats dropped.
  */
 export class Frames {
   readonly #options: FramesOptions;
@@ -66,7 +66,7 @@ export class Frames {
     );
   }
 
-  /** One without a message. Others know by its number that they have missed what came before. */
+  /** Makes a frame without messages. Its number tells others that they have missed earlier ones. */
   empty(channel: string): string {
     return this.#framed(channel, '"m":[]');
   }

@@ -1,4 +1,4 @@
-/** What a server of NATS says of itself before anybody has said who he is. */
+/** Reads the greeting that a NATS server sends before authentication. */
 import { connect } from 'node:net';
 import { isMapping } from '../core/base/mapping.ts';
 
@@ -9,11 +9,11 @@ export type Greeting = {
 };
 
 const WITHIN_MS = 5_000;
-/** Of a cluster of servers it names all. */
+/** A server of a NATS cluster names all the others. */
 const MAX_BYTES = 64 * 1024;
 const LINE = /^INFO (\{.*\})\s*\r\n/;
 
-/** What answers there is something else. */
+/** Another service answers at that address. */
 export class NotNats extends Error {}
 
 /**

@@ -1,4 +1,4 @@
-/** What SVC_BUS_URL says: the servers of NATS that a gateway may connect to, one at a time. */
+/** Parses SVC_BUS_URL: the servers of NATS that a gateway may connect to, one at a time. */
 
 export type NatsServer = {
   readonly host: string;

@@ -20,9 +20,9 @@ import type { NatsServer } from './nats-servers.ts';
 
 export type NatsBusOptions = FramesOptions & {
   readonly servers: readonly NatsServer[];
-  /** Of the authorities that have signed the certificates of the servers; undefined: those that Node.js knows. */
+  /** The certificate authorities of the servers; undefined: those that Node.js knows. */
   readonly caFile: string | undefined;
-  /** What `nsc` calls creds; undefined: as the servers say. */
+  /** The file that `nsc` calls creds; undefined: the URLs carry the credentials. */
   readonly credentialsFile: string | undefined;
   /** Shown in the lists of the server. */
   readonly name: string;
@@ -42,7 +42,7 @@ const ANSWER_WITHIN_MS = 3_000;
 const DRAIN_WITHIN_MS = 1_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_AT_MOST_MS = 5_000;
-/** Of messages in a frame, where the server takes as much. */
+/** Limits the messages of a frame, if the server takes as much. */
 const MAX_TEXT_BYTES = 128 * 1024;
 const LEAST_PAYLOAD = 8 * 1024;
 
@@ -64,7 +64,7 @@ export class NatsBus implements Bus {
   #connection: NatsConnection | undefined;
   #maxTextBytes = MAX_TEXT_BYTES;
   #waiting: Outgoing[] = [];
-  /** Of messages that wait, or that the server has not confirmed to have taken. */
+  /** Bytes of messages that wait, or that the server has not confirmed. */
   #heldBytes = 0;
   #isConfirming = false;
   #isDue = false;
@@ -104,7 +104,7 @@ export class NatsBus implements Bus {
     if (trouble !== undefined) this.#tryLater(trouble);
   }
 
-  /** What was sent before still leaves, if the server takes it within a second. */
+  /** Earlier messages still leave, if the server takes them within a second. */
   async close(): Promise<void> {
     this.#end.abort();
     clearInterval(this.#pings);

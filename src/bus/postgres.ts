@@ -12,7 +12,7 @@ import {
 } from './frames.ts';
 
 export type PostgresBusOptions = FramesOptions & {
-  /** Of a connection that no pooler shares: `LISTEN` belongs to a session. */
+  /** The URL of a connection that no pooler shares: `LISTEN` belongs to a session. */
   readonly url: string;
   readonly log: {
     info(message: string, fields?: object): void;

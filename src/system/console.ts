@@ -18,7 +18,7 @@ const STALE_MS = 60_000;
 const MAX_ORDER_BYTES = 4_096;
 const ORDER = /^[0-9a-f]{16}\.order$/;
 
-/** What an order is answered with: plain data. */
+/** The answer to an order: plain data. */
 export type ConsoleAnswer = Readonly<Record<string, unknown>>;
 
 /** Takes orders until the returned function is called. `carryOut` rejects with what the operator is to read. */

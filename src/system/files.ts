@@ -32,9 +32,7 @@ export const isOutOfDescriptors = (error: unknown): boolean => {
   return code === 'EMFILE' || code === 'ENFILE';
 };
 
-/**
- * What `reading` resolves with; undefined if the file or folder does not exist. Rejects with any other system error.
- */
+/** Resolves as `reading` does; undefined if the file or folder does not exist. Rejects with any other system error. */
 export const ifThere = <T>(reading: Promise<T>): Promise<T | undefined> => reading.catch(undefinedWhereMissing);
 
 export function ifThereSync<T>(read: () => T): T | undefined {

@@ -8,15 +8,15 @@ const RETRY_MS = 100;
 const NOTHING: Uint8Array = new Uint8Array();
 
 /**
- * Where the log goes, usually standard error. A pipe that nobody reads, a full disk or a terminal that is gone neither
- * delays nor ends the gateway: lines wait until they can be written, and a line says how many were lost meanwhile.
- * pino's own destination does not get over a full disk, and says nothing of what it drops.
+ * The destination of the log, usually standard error. A pipe that nobody reads, a full disk or a terminal that is gone
+ * neither delays nor ends the gateway: lines wait until they can be written, and a line says how many were lost
+ * meanwhile. pino's own destination does not recover from a full disk, and does not report what it drops.
  */
 export class LogSink {
   readonly #fd: number;
   #waiting = '';
   #lost = 0;
-  /** Of what was taken from the lines that wait, what is not written yet. */
+  /** The unwritten rest of the bytes taken from waiting lines. */
   #rest = NOTHING;
   #isBusy = false;
   #isInFlight = false;

@@ -106,7 +106,7 @@ class KeyRing implements SigningKeys {
   readonly #options: SigningKeysOptions;
   #ring: Ring | undefined;
   #byKid = new Map<string, { readonly publicKeyPem: string; readonly untilMs: number }>();
-  /** One change at a time: each starts from what the one before has written. */
+  /** Changes run one at a time: each starts from what the one before has written. */
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(path: string, options: SigningKeysOptions) {

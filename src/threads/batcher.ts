@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads';
 /** A batch this large is sent before the turn ends: the other thread can begin while this one goes on. */
 const MAX_BATCH = 64;
 
-/** Where batches go. */
+/** Takes batches. */
 export type Outlet<M> = {
   readonly post: (messages: readonly M[]) => void;
   /** A batch this large is not kept until the end of the turn. */

@@ -32,7 +32,7 @@ export async function openLocalDoors(options: LocalDoorsOptions): Promise<LocalD
   let receiver: IoReceiver | undefined;
   const channel: IoChannel = {
     outlet: withinThread((messages) => {
-      // What doors still ask that have been closed for a defect would be answered to nobody.
+      // Requests of doors that were closed for a defect would be answered to nobody.
       if (isOpen) switchboard.receive(io, messages);
     }),
     notify: onNotice,
@@ -63,7 +63,7 @@ export async function openLocalDoors(options: LocalDoorsOptions): Promise<LocalD
   }
 }
 
-/** Where the code of the gateway is, as stacks name it: with its URL or, below a library, its path. */
+/** The gateway's code, as stacks name it: with its URL or, below a library, its path. */
 const ROOTS = [new URL('..', import.meta.url).href, fileURLToPath(new URL('..', import.meta.url))];
 const OF_DOORS = /^(?:doors|threads\/io)\//;
 
@@ -87,7 +87,7 @@ function placeIn(frame: string): string | undefined {
   return source.includes('/node_modules/') ? undefined : source.slice(source.lastIndexOf('/src/') + '/src/'.length);
 }
 
-/** What a source map says of a place in a bundle, which has the code of many files; undefined where there is none. */
+/** Looks up a place of a bundle in its source map, since bundles hold the code of many files; undefined without one. */
 function sourceOf(place: string): string | undefined {
   const [, file = '', line, column] = /^([^:]+):(\d+):(\d+)/.exec(place) ?? [];
   const map = `${ROOTS[1]}${file}.map`;

@@ -25,7 +25,7 @@ export type IoToMain =
   | { readonly type: 'call'; readonly id: number; readonly name: UseCaseName; readonly input: unknown }
   | { readonly type: 'interest'; readonly interest: Interest }
   | { readonly type: 'control-closed'; readonly stream: number; readonly agent: AgentKey }
-  /** Where the request of this number comes from: the answer to `locate`. */
+  /** The origin of the request of this number: the answer to `locate`. */
   | { readonly type: 'located'; readonly id: number; readonly network: string }
   | { readonly type: 'stats'; readonly stats: IoStats }
   /** Everything sent before the `confirm` of this number holds in this thread. */
@@ -33,7 +33,7 @@ export type IoToMain =
 
 export type Ports = { readonly httpPort: number; readonly grpcPort: number };
 
-/** What doors are started with. Only they know the type of `data`. Port 0 takes a free one. */
+/** The start data of doors. Only they know the type of `data`. Port 0 takes a free one. */
 export type LocalStart = {
   /** The first thread is 0. */
   readonly place: number;
@@ -49,19 +49,19 @@ export type LocalStart = {
   readonly nowMs: number;
 };
 
-/** What an I/O thread is started with. */
+/** The start data of an I/O thread. */
 export type IoStart = LocalStart & {
-  /** Of the audit log: see `audit-counters.ts`. */
+  /** The counters of the audit log: see `audit-counters.ts`. */
   readonly auditCounters: SharedArrayBuffer;
 };
 
-/** What an I/O thread sends to its supervisor. Not sent in batches, because it is about the thread itself. */
+/** Notices of an I/O thread to its supervisor. Not sent in batches, because they are about the thread itself. */
 export type IoNotice =
   | {
       readonly type: 'listening';
       readonly httpPort: number;
       readonly grpcPort: number;
-      /** What serves HTTP, for the operator. */
+      /** Describes the HTTP engine to the operator. */
       readonly httpEngine: string;
     }
   | { readonly type: 'cannot-listen'; readonly reason: string }
@@ -79,7 +79,7 @@ export type Reply =
       readonly id: number;
       readonly reply: Replies[Command['type']];
       readonly auditIndex: number;
-      /** Of what another gateway has decided: where its entry is. */
+      /** The place of the audit entry of another gateway's decision. */
       readonly elsewhere?: { readonly home: string; readonly auditId: number | undefined };
     }
   | { readonly type: 'call-reply'; readonly id: number; readonly reply: unknown };
@@ -89,11 +89,11 @@ export type HeldMessage = {
   readonly type: 'held';
   readonly batch: number;
   readonly firstId: number;
-  /** What the counter of failures says if all has gone well. */
+  /** The expected count of failures if all has gone well. */
   readonly failures: number;
   readonly replies: readonly MainToDoors[];
 };
-/** Of what was sent before, batches from this number on are not written, and their answers come separately. */
+/** Batches from this number on are not written, and their answers come separately. */
 export type NotRecordedMessage = { readonly type: 'not-recorded'; readonly from: number };
 
 /** To an I/O thread. Doors in the main thread need hold nothing. */
@@ -102,7 +102,7 @@ export type MainToIo = MainToDoors | HeldMessage | NotRecordedMessage;
 export type MainToDoors =
   | Reply
   | { readonly type: 'events'; readonly events: readonly GatewayEvent[] }
-  /** So many events of other gateways did not arrive. */
+  /** Reports lost events of other gateways. */
   | { readonly type: 'events-lost'; readonly count: number }
   /**
    * Asks where the check of this number comes from, which is needed only where its caller is not known: looking it up
@@ -116,7 +116,7 @@ export type MainToDoors =
   | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
   /** How many agents are registered, for what a thread remembers of each. Sent after a change, not at once. */
   | { readonly type: 'agent-count'; readonly count: number }
-  /** What new connections get from now on. */
+  /** The TLS identity for new connections. */
   | { readonly type: 'tls'; readonly identity: TlsIdentity }
   /** To be confirmed: all that was sent before holds in this thread. */
   | { readonly type: 'confirm'; readonly number: number }
@@ -127,7 +127,7 @@ export type MainToAudit =
   | {
       readonly type: 'append';
       readonly batch: number;
-      /** What the first entry gets as its id, as its answer already says. */
+      /** The id of the first entry, as its answer already says. */
       readonly firstId: number;
       readonly bodies: string;
       readonly count: number;
@@ -136,7 +136,7 @@ export type MainToAudit =
       /** Whether somebody waits to hear that it is written. */
       readonly isAwaited: boolean;
     }
-  /** What the logs of the other gateways of a cluster end in: for the next checkpoint. */
+  /** The ends of the other gateways' logs in a cluster: for the next checkpoint. */
   | { readonly type: 'peers'; readonly heads: readonly PeerHead[] }
   /** After `not-written`: drop all that was sent before; what follows does not build on it. */
   | { readonly type: 'resume' }
@@ -160,8 +160,8 @@ export type AuditToMain =
   | { readonly type: 'closed' };
 
 /**
- * What one I/O thread reports about itself, for the metrics. The first three say how many there are now; the others
- * count since it started.
+ * An I/O thread's report about itself, for the metrics. The first three values are current; the others count since it
+ * started.
  */
 export type IoStats = {
   readonly pendingRequests: number;

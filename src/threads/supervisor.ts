@@ -45,7 +45,7 @@ export type SupervisorOptions = {
   readonly ioThreads: number;
   /** Plain data for the threads' entries. */
   readonly ioData: unknown;
-  /** What doors serve TLS with that open now. Undefined: without TLS. */
+  /** The TLS identity for doors that open now. Undefined: without TLS. */
   readonly tls?: (() => TlsIdentity) | undefined;
   /** Port 0 takes a free one; after the first start both are kept. */
   readonly ports: Ports;
@@ -58,7 +58,7 @@ export type SupervisorOptions = {
 export type Listening = Extract<IoNotice, { type: 'listening' }>;
 type Opened = Extract<AuditToMain, { type: 'opened' }>;
 type IoThread = { readonly worker: Worker; readonly name: string; isDrained: boolean };
-/** One of the `ioThreads` places, from 0. The successor of a thread that died gets the same place. */
+/** A place of an I/O thread, from 0. The successor of a thread that died gets the same place. */
 type Place = number;
 
 /** A thread that dies soon after its start is started again only after a wait, in milliseconds. */
@@ -78,7 +78,7 @@ export class Supervisor {
   readonly #io = new Map<IoId, IoThread>();
   #auditData: RecordingOptions;
   #ports: Ports;
-  /** Those in the main thread, if that is where they are. */
+  /** Doors in the main thread, if there are no I/O threads. */
   #doors: LocalDoors | undefined;
   #areDoorsDrained = false;
   #onUncaught = (error: unknown): void => {
@@ -134,7 +134,7 @@ export class Supervisor {
     };
   }
 
-  /** Where HTTP listens; before the first I/O thread does, what was asked for: 0 leaves it to the system. */
+  /** The HTTP port; before the first I/O thread listens, the requested one: 0 leaves it to the system. */
   get httpPort(): number {
     return this.#ports.httpPort;
   }
@@ -250,7 +250,7 @@ export class Supervisor {
     if (this.#auditHere !== undefined) {
       this.#auditHere.send({ type: 'close' });
       this.#auditHere = undefined;
-      // What still comes is refused, as behind a thread that has ended: a sign-in would wait for ever, and with it the
+      // Later requests are refused, as behind a thread that has ended: a sign-in would wait forever, and with it the
       // end of its transaction.
       this.#options.audit.disconnect();
     }

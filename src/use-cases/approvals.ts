@@ -16,7 +16,7 @@ export type ApprovalReader =
       readonly credential: SecretDigest | undefined;
     };
 
-/** What made a credential. Faults: those of the stores. */
+/** Finds the makers of a credential. Faults: those of the stores. */
 export type FindLineage = (subject: string) => Promise<Result<Lineage, Fault>>;
 
 export type ApprovalWaitsDeps = {
@@ -40,7 +40,7 @@ type Wait = { readonly id: string; readonly waitMs: number; readonly ticket: str
 type Until = { readonly endMs: () => number; readonly waits: (wake: () => void) => void };
 type Change = { readonly happened: Promise<void>; readonly wake: () => void; readonly stop: () => void };
 
-/** Where agents and people wait for approvals (docs/spec.md, Approvals). */
+/** Lets agents and people wait for approvals (docs/spec.md, Approvals). */
 export class ApprovalWaits {
   readonly #deps: ApprovalWaitsDeps;
   readonly #waiting = new Map<string, Set<() => void>>();
@@ -133,7 +133,7 @@ export class ApprovalWaits {
   }
 }
 
-/** Whoever else asks or approves meanwhile has the decision considered anew. */
+/** Another request or approval meanwhile has the decision considered anew. */
 const MAX_TRIES = 5;
 
 export async function decideApproval(

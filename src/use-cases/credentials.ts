@@ -31,14 +31,14 @@ export type CredentialUseCasesDeps = {
   readonly issuer: TokenIssuer;
   readonly authenticator: Authenticator;
   readonly signingKeys: SigningKeys;
-  /** Of an account: whether it is still one that may make keys. */
+  /** Tells whether an account is still one that may make keys. */
   readonly isStillAdmin: IsStillAdmin;
   readonly isApproverName: (name: string) => boolean;
   /** `by`: the subject whose doing it was. The audit log has no event for it. */
   readonly onKeyRotated: (rotated: { readonly kid: string; readonly by: string }) => void;
 };
 
-/** What I/O threads may ask about credentials, by name. */
+/** Credential operations for I/O threads, by name. */
 export function createCredentialUseCases({
   apiKeys,
   issuer,

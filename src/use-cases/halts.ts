@@ -20,7 +20,7 @@ export type OwnCommands = {
 
 type Reply<T> = Result<T, Fault> & Unconfirmed;
 
-/** Of a gateway in a cluster, whose halts are those of all gateways. */
+/** In a cluster, halts are shared by all gateways. */
 export type HaltSharing = {
   /**
    * Calls `apply`, with the time of the database, while no other gateway changes the halt, by its newest state. Faults:
@@ -49,10 +49,11 @@ export type HaltUseCasesDeps = {
 
 /**
  * How many operations one step looks at, or resumes, and how long that should take: checks of others run in between.
- * Those that the halt does not stop cost next to nothing, so `most` bounds the first step among those that it stops.
+ * Operations that the halt does not stop cost next to nothing, so `most` bounds the first step among those that it
+ * stops.
  */
 const SLICES = { aimMs: 4, first: 100, least: 50, most: 1_000 };
-/** What is left undone because it could not be recorded is tried again after this. */
+/** Changes that could not be recorded are tried again after this. */
 const RETRY_MS = 1_000;
 /** Halts of other gateways whose effect here is remembered: they ask for it at once. */
 const MAX_ADOPTED = 1_000;
@@ -163,7 +164,7 @@ export class HaltKeeper {
     return (await this.#adopted.get(id)) ?? 0;
   }
 
-  /** Where it cannot be recorded, it is tried until it can: nothing that the halt covers is allowed meanwhile. */
+  /** A change that cannot be recorded is tried until it can: nothing that the halt covers is allowed meanwhile. */
   async #follow(id: string, halt: Halt | undefined, paused: readonly (readonly [number, number])[]): Promise<number> {
     for (;;) {
       const done =

@@ -20,7 +20,7 @@ export type LogRequest = {
 export type LogText = {
   readonly text: Uint8Array;
   readonly next: string | undefined;
-  /** Of an export of a cluster, with its first piece: the gateways whose entries are missing. */
+  /** With the first piece of a cluster's export: the gateways whose entries are missing. */
   readonly incomplete?: readonly string[] | undefined;
 };
 

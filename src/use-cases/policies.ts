@@ -57,13 +57,13 @@ export type PolicyKeeperDeps = {
   readonly load: LoadPolicies;
   /** Whether the latest `load` has read files of this fingerprint. */
   readonly hasRead: (fingerprint: string) => boolean;
-  /** What denies a check although the policies do not. */
+  /** Returns the halt or the exhausted cap that denies a check although the policies allow it. */
   readonly overruling: (subject: CheckSubject, decision: PolicyDecision) => Overruling | undefined;
   /** Does long work without holding up checks. */
   readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
   /** Puts the set in force, from the next check on. */
   readonly install: (policies: PolicySet) => void;
-  /** Of a gateway in a cluster: they are published, and not read from files. */
+  /** In a cluster, policies are published, and not read from files. */
   readonly isPublished?: boolean;
   /** Keeps the set that is in force from now on, with its files. Undefined: something else does. */
   readonly keep?: ((set: ReadSet, by: string, sinceMs: number) => void) | undefined;
@@ -85,7 +85,7 @@ const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', re
 const MAX_DRAFTS = 16;
 const TOO_MANY_DRAFTS = fail({ kind: 'overloaded', what: 'compiling drafts', retryAfterSecs: 1 } as const);
 
-/** Of more changes, the entry has only the number. */
+/** The entry lists at most so many changes; of the others it has the number. */
 const MAX_RECORDED_CHANGES = 100;
 
 function changesPayload(changes: readonly PolicyChange[]) {
@@ -140,7 +140,7 @@ export class PolicyKeeper {
     const from = placeOfCursor(cursor);
     if (from === undefined) return BAD_CURSOR;
     const orgId = principal.orgId ?? undefined;
-    // One more than asked for tells whether there is a next page.
+    // An extra row tells whether there is a next page.
     const found = this.#policies.rules({ orgId, policy }, from, perPage + 1);
     return ok({
       version: this.#policies.summary(orgId).version,
@@ -158,8 +158,8 @@ export class PolicyKeeper {
   }
 
   /**
-   * What the policies decide, why, and what would overrule them. Shows only documents that reach the agent, so none of
-   * another org. With `draft`, by what these texts would decide if they were the set in force.
+   * Explains the policies' decision, and what would overrule it. Shows only documents that reach the agent, so none of
+   * another org. With `draft`, as if these texts were the set in force.
    */
   async explain(
     principal: Principal,
@@ -196,9 +196,8 @@ export class PolicyKeeper {
   }
 
   /**
-   * One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. With
-   * the fingerprint of files that have changed, nothing is done where a reload before this one has read them like
-   * that.
+   * Reloads one at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing.
+   * With the fingerprint of files that have changed, nothing is done if an earlier reload has read them like that.
    */
   reload(actor: string, fingerprint?: string): Promise<Result<Reloaded, Fault>> {
     if (this.#deps.isPublished === true) return Promise.resolve(fail({ kind: 'use_publish' }));

@@ -33,7 +33,7 @@ export type ShadowKeeperDeps = {
   readonly clock: Clock;
   /** Tells the other gateways of a cluster that there is another shadow, or none. */
   readonly announce: () => Promise<readonly string[]>;
-  /** What the other gateways have counted. */
+  /** Fetches the counts of the other gateways. */
   readonly countsElsewhere: (version: string) => Promise<readonly ShadowCounts[]>;
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -56,7 +56,7 @@ export class ShadowKeeper {
     return this.#current?.kept;
   }
 
-  /** Of this gateway alone. */
+  /** Returns the counts of this gateway alone. */
   countsOf(version: string): ShadowCounts {
     return this.#current?.kept.version === version ? this.#current.shadow.counts() : NO_SHADOW_COUNTS;
   }

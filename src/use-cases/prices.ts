@@ -9,7 +9,7 @@ import type { Clock } from '../ports/ports.ts';
 export type PriceTable = {
   /** As of now; undefined: the table does not have the model. */
   find(model: string, provider: string | undefined): Promise<Pick<Price, 'provider' | 'rates'> | undefined>;
-  /** Of each rate the greatest in the table. */
+  /** Returns the greatest value of each rate in the table. */
   highest(): Promise<Rates>;
 };
 

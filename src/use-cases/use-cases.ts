@@ -1,6 +1,6 @@
 /**
- * What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a
- * command.
+ * Requests of I/O threads to the main thread by name, answered asynchronously. Requests that the governor answers at
+ * once are commands.
  */
 
 import type { AccountUseCases } from '../accounts/accounts.ts';
@@ -33,7 +33,7 @@ import type { ShadowStatus, StartedShadow } from './policy-shadow.ts';
 import type { Priced } from './prices.ts';
 import type { WitnessedStatement } from './witness.ts';
 
-// What the protocols, in I/O threads, may ask of the main thread.
+// Requests of the protocols, in I/O threads, to the main thread.
 
 /** A reply, and the id of its audit entry; undefined when there was nothing to record, or it could not be recorded. */
 export type Recorded<R> = {
@@ -43,14 +43,14 @@ export type Recorded<R> = {
   readonly home?: string | undefined;
 };
 
-/** Where a check comes from. It is read only if the caller turns out not to be known. */
+/** The origin of a check. It is read only if the caller turns out not to be known. */
 export type Origin = {
   /** As the network knows the caller; '' or absent where that cannot be said any more. */
   readonly address?: string | undefined;
 };
 
 export type Link = {
-  /** What operations that begin here have as their home; undefined: the gateway is alone. */
+  /** The home of operations that begin here; undefined: the gateway is outside a cluster. */
   readonly home?: string | undefined;
   /** `type` stands here once more because it is what the compiler infers the rest from. */
   ask<T extends CommandType>(
@@ -163,7 +163,7 @@ type OwnUseCases = {
       readonly database: 'not_configured' | 'reachable' | 'unreachable';
       readonly audit_witness?: 'unreachable';
       readonly store?: 'unwritable';
-      /** Of a gateway in a cluster: whether it holds a lease, and whether its clock is right. */
+      /** In a cluster: whether it holds a lease, and whether its clock is right. */
       readonly cluster?: 'reachable' | 'unreachable' | 'wrong_clock';
       /** Present while messages cannot be exchanged with the other gateways of a cluster. */
       readonly bus?: 'unreachable';

@@ -71,7 +71,7 @@ export class LogWitness {
     return detail === undefined ? ok({ isNew: !isKnown }) : fail({ kind: 'conflict', detail });
   }
 
-  /** What this credential has stated, also before the last start. */
+  /** Loads the statements of this credential, also from before the last start. */
   async #recall({ subject, orgId }: Principal): Promise<Result<Witnessed, Fault>> {
     const known = this.#known.get(subject);
     if (known !== undefined) return ok(known);

@@ -1,4 +1,7 @@
-/** Where webhooks may go: not into the gateway's own network, unless the operator allows it (docs/webhooks.md). */
+/**
+ * Validates the targets of webhooks: not in the gateway's own network, unless the operator allows it
+ * (docs/webhooks.md).
+ */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -30,7 +33,7 @@ function ipv4In({ parts }: ipaddr.IPv6, at: number): ipaddr.IPv4 {
 
 const MAX_URL = 2_048;
 
-/** What is wrong with the URL of a webhook; undefined: nothing. Names are looked at when they are resolved. */
+/** Explains why the URL of a webhook is invalid; undefined: it is valid. Names are looked at when they are resolved. */
 export function urlTrouble(text: string, isPrivateAllowed: boolean): string | undefined {
   if (text.length > MAX_URL) return `must have at most ${MAX_URL} characters`;
   if (/[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return 'must be a URL such as https://example.com/hook';

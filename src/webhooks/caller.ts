@@ -80,7 +80,7 @@ export class HookCaller {
     try {
       while (this.#isDue && this.#isOpen) {
         this.#isDue = false;
-        // What this run has sent and not noted, it would take once more.
+        // Messages that this run has sent and not noted, it would take once more.
         if (await this.#noteAll()) await this.#takeDue();
       }
     } catch (error) {

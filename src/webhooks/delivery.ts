@@ -1,10 +1,10 @@
-/** What became of a call of a webhook, and who may know why it has failed. */
+/** The result of a call of a webhook, and who may know why it has failed. */
 
 export type Delivery = { readonly isDelivered: true } | Failure;
 export type Failure = {
   readonly isDelivered: false;
   readonly reason: string;
-  /** What those are told who are bound to an org, where the reason speaks of the network of the gateway. */
+  /** The reason for readers bound to an org, if the full one tells of the gateway's network. */
   readonly shown?: string;
 };
 

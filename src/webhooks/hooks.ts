@@ -1,4 +1,4 @@
-/** What a gateway that is alone and one of a cluster do alike with webhooks (docs/spec.md, Webhooks). */
+/** Shared webhook logic of gateways in and outside a cluster (docs/spec.md, Webhooks). */
 import { orgInReach, refuseWithout } from '../core/access.ts';
 import { type AuditDraft, lineageOfOrg } from '../core/audit/audit.ts';
 import { BAD_CURSOR, firstPage, type Page, type PageRequest } from '../core/base/page.ts';
@@ -77,7 +77,7 @@ export type WebhookDeps = {
 };
 
 export const MOST_WEBHOOKS = { inAll: 100, ofOrg: 10 } as const;
-/** What may wait for one hook; what comes on top is dropped and counted. */
+/** Limits messages waiting for one webhook; further ones are dropped and counted. */
 export const MOST_WAITING = { number: 1_000, bytes: 2 * 1024 * 1024 } as const;
 
 export const TOO_MANY_WAIT = fail({
@@ -95,7 +95,7 @@ export function tooMany(orgId: string | null): Result<never, Fault> {
   return fail({ kind: 'conflict', detail: `there are ${most} or as many in all; delete those no longer needed` });
 }
 
-/** What is asked for, if it may be. */
+/** Makes the requested webhook, if it is allowed. */
 export function newHook(
   principal: Principal,
   { url, events, orgId: asked }: NewWebhook,
@@ -199,7 +199,7 @@ const MAX_KNOWN_CAPS = 10_000;
 export class KnownCaps {
   readonly #known = new Set<string>();
 
-  /** What is about no cap is always new. */
+  /** A notice that is about no cap is always new. */
   isNew(cap: string | undefined): boolean {
     return cap === undefined || !this.#known.has(cap);
   }

@@ -10,7 +10,7 @@ export type Message = {
   readonly body: string;
 };
 
-/** What the store has: hooks and their messages, in one table. `isOnce`: of a cluster only. */
+/** Stored rows: webhooks and their messages, in one table. `isOnce`: of a cluster only. */
 export type WebhookRow =
   | { readonly kind: 'hook'; readonly hook: Webhook }
   | ({ readonly kind: 'message'; readonly hookId: string; readonly isOnce?: boolean } & Message);
@@ -113,7 +113,7 @@ export class HookLine {
     this.#next();
   }
 
-  /** What it reports did not happen. */
+  /** Withdraws a message: its event did not happen. */
   withdraw(id: string): void {
     this.#held.delete(id);
     this.#take(id);

@@ -94,7 +94,7 @@ export class Outbox {
     return entry.saved;
   }
 
-  /** One that is sent once: it was withdrawn, or what it reports was noticed again before it was sent. */
+  /** Holds a once-only message again: it was withdrawn, or its event was noticed again before it was sent. */
   #holdAgain(entry: Entry): Promise<void> {
     entry.holders += 1;
     if (!entry.isWithdrawn) return entry.saved;
@@ -125,7 +125,7 @@ export class Outbox {
     this.write();
   }
 
-  /** What it reports did not happen. */
+  /** Withdraws a message: its event did not happen. */
   withdraw(id: string): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || !entry.isHeld) return;
@@ -169,7 +169,7 @@ export class Outbox {
   #next(): MessageWrites | undefined {
     const entries = [...this.#entries.values()];
     const isLetGo = ({ isThere, isHeld, isWithdrawn }: Entry): boolean => isThere === 'yes' && !isHeld && !isWithdrawn;
-    // One that is sent once is added again: the gateway that was the first to report it may have withdrawn it.
+    // A once-only message is added again: the gateway that was the first to report it may have withdrawn it.
     const isNew = (entry: Entry): boolean =>
       (entry.isThere !== 'yes' && !entry.isWithdrawn) || (entry.isOnce && isLetGo(entry));
     const added = entries.filter(isNew).slice(0, AT_ONCE);
@@ -217,7 +217,7 @@ export class Outbox {
     entry.onSaved();
   }
 
-  /** One that was held again meanwhile is added once more. */
+  /** A message that was held again meanwhile is added once more. */
   #withdrawn(id: string): void {
     const entry = this.#entries.get(id);
     if (entry?.isWithdrawn === true) this.#settle(entry);

@@ -1,4 +1,4 @@
-/** One call of a webhook, signed as Standard Webhooks wants it (docs/webhooks.md). */
+/** Calls a webhook, signed as Standard Webhooks wants it (docs/webhooks.md). */
 import { createHmac } from 'node:crypto';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -11,7 +11,7 @@ import type { Resolve } from './resolve.ts';
 export type Call = {
   readonly url: string;
   readonly secret: string;
-  /** Of the message: the same for each attempt. */
+  /** The id of the message: the same for each attempt. */
   readonly id: string;
   readonly body: string;
 };

@@ -102,7 +102,7 @@ export class ClusterWebhooks implements Webhooks {
     this.#caller.open();
   }
 
-  /** What was reported is handed over, and calls under way end. */
+  /** Notices are handed over, and calls under way end. */
   async close(): Promise<void> {
     await this.#outbox.written();
     this.#outbox.close();
@@ -228,7 +228,7 @@ export class ClusterWebhooks implements Webhooks {
     };
   }
 
-  /** One that is not known is taken for an org's. */
+  /** An unknown webhook is taken for an org's. */
   #orgOf(hookId: string): string | null {
     const known = this.#hooks.find(({ id }) => id === hookId);
     return known === undefined ? '' : known.orgId;

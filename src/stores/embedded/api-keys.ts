@@ -3,7 +3,7 @@ import { type ApiKey, isLongOver } from '../../core/identity/api-key.ts';
 import type { ApiKeyStore } from '../../credentials/api-key-store.ts';
 import type { EmbeddedStore, Inside } from './store.ts';
 
-/** So many take a millisecond or two of the main thread. */
+/** Looking through so many takes a millisecond or two of the main thread. */
 const LOOKED_THROUGH_AT_ONCE = 1000;
 
 /** Rows by id, and from digest to id, which keeps digests unique. */

@@ -74,7 +74,7 @@ export class StoreDatabase {
   readonly #path: string;
   readonly #database: DatabaseSyncInstance;
   readonly #statements = new Map<string, StatementSyncInstance>();
-  /** What the sums of a table's rows begin with. */
+  /** Starting values for the checksums of a table's rows. */
   readonly #seeds = new Map<string, number>();
 
   /**
@@ -100,7 +100,7 @@ export class StoreDatabase {
     this.#checkTables();
   }
 
-  /** Of a row whose table is misspelt by damage, nothing would be missed: it is found as a table of its own. */
+  /** A row whose table name is misspelt by damage is not missed by its table: it is found as a table of its own. */
   #checkTables(): void {
     const found = this.#attempt(() => this.#database.prepare(TABLES).all()).map(({ name }) => String(name));
     if (new Set(found).size < found.length) throw new StoreDamaged(this.#path, 'rows are out of order');

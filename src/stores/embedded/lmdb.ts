@@ -5,7 +5,7 @@ import { type Change, StoreDatabase } from './database.ts';
 /** Rows that are written at once. */
 const GROUP = 10_000;
 
-/** What the process below has done: so many rows, or why not. */
+/** The outcome of the process below: the number of rows, or the reason for failing. */
 export type OldStoreOutcome =
   | { readonly rows: number }
   | { readonly code: string | undefined; readonly message: string; readonly path: string | undefined };

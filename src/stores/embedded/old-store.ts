@@ -13,7 +13,7 @@ export const DATA_FORMAT = '2';
 /** It had an LMDB store. */
 const FIRST_FORMAT = '1';
 
-/** Where the store of the first format was, and where its files are kept once they were read. */
+/** Files of the first format, and the folder in which they are kept once they were read. */
 const OLD_FILES = ['data.mdb', 'lock.mdb'] as const;
 const KEPT_FOLDER = 'before-format-2';
 
@@ -30,7 +30,7 @@ export async function unknownFormat(dataDir: string): Promise<string | undefined
 
 export type UpgradedStore = {
   readonly rows: number;
-  /** Where the old files are kept. */
+  /** The folder of the old files. */
   readonly kept: string;
 };
 

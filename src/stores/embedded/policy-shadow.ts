@@ -5,7 +5,7 @@ import type { EmbeddedStore } from './store.ts';
 
 const ONLY = 'shadow';
 
-/** Of a gateway that is alone. */
+/** Stores the shadow of a gateway outside a cluster. */
 export function createEmbeddedShadow(store: EmbeddedStore): ShadowStore {
   const table = store.table<KeptShadow>('policy_shadow');
   return {
@@ -25,7 +25,7 @@ export function createEmbeddedShadow(store: EmbeddedStore): ShadowStore {
 
 type KeptCounts = { readonly of: string; readonly counts: ShadowCounts };
 
-/** What this gateway has counted, also in a cluster. */
+/** Stores this gateway's counts, also in a cluster. */
 export function createShadowCounts(store: EmbeddedStore): ShadowCountStore {
   const table = store.table<KeptCounts>('policy_shadow_counts');
   const nameOf = ({ version, sinceMs }: Pick<KeptShadow, 'version' | 'sinceMs'>): string => `${version} ${sinceMs}`;

@@ -13,7 +13,7 @@ export type OwnPolicyVersions = PolicyVersions & {
   enter(set: EnteredVersion): Promise<void>;
 };
 
-/** Of a gateway that is alone. What is known of each set is in memory, the files are not. */
+/** Stores the policy versions of a gateway outside a cluster. Facts about each set are in memory, the files are not. */
 export function createEmbeddedPolicyVersions(store: EmbeddedStore): OwnPolicyVersions {
   const versions = store.table<KeptVersion>('policy_versions');
   const files = store.table<readonly PolicyText[]>('policy_files');

@@ -7,7 +7,7 @@ import { type EmbeddedStore, storedKey } from './store.ts';
 export type StoredRuns<Run extends string> = {
   /** Undefined: the gateway was alone. */
   readonly last: Run | undefined;
-  /** What that run has spent: a row is saved before its spend is answered. */
+  /** The spending of that run: a row is saved before its spend is answered. */
   readonly spend: readonly SpendRow[];
   /** From here on the spend in this store is of this run. What another had spent is settled, and leaves it. */
   begin(run: Run): Promise<void>;
@@ -20,7 +20,7 @@ export function isOfCluster(store: Pick<EmbeddedStore, 'table'>): boolean {
   return last !== undefined && marks.get('left') !== last;
 }
 
-/** What a gateway takes along when it leaves its cluster. */
+/** The rows that a gateway takes along when it leaves its cluster. */
 export type Luggage = {
   readonly agents: readonly AgentRegistration[];
   readonly halts: readonly StoredState[];

@@ -3,7 +3,7 @@ import { type EmbeddedStore, storedKey } from './store.ts';
 
 type Stored = { readonly id: string; readonly row: unknown };
 
-/** What operators have decided, in the embedded store: a table for each kind, a row for each id. */
+/** Keeps operators' decisions in the embedded store: a table for each kind, a row for each id. */
 export function createEmbeddedStates(store: EmbeddedStore): StateStore {
   const tables = {
     halts: store.table<Stored>('halts'),

@@ -13,8 +13,8 @@ export const STORE_FILE = 'gateway.sqlite';
 export const storedKey = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
 /**
- * One named table of the embedded store. Rows are plain data, as JSON has it. What is being written is not read before
- * it is on disk, except by transactions.
+ * A named table of the embedded store. Rows are plain data, as JSON has it. Pending writes are not read before they are
+ * on disk, except by transactions.
  */
 export type Table<Row> = {
   readonly name: string;
@@ -52,7 +52,7 @@ export type EmbeddedStore = {
   close(): Promise<void>;
 };
 
-/** So much must fit before a full disk counts as writable again, or the next commits would fail at once. */
+/** This much must fit before a full disk counts as writable again, or the next commits would fail at once. */
 const PROBE_BYTES = 256 * 1024;
 
 /**
@@ -114,7 +114,7 @@ function storeOn(database: StoreDatabase, path: string): EmbeddedStore {
 const rowOf = <Row>(text: string | undefined): Row | undefined =>
   text === undefined ? undefined : (JSON.parse(text) as Row);
 
-/** What a transaction has written, by table and key. */
+/** Pending writes of a transaction, by table and key. */
 type Writes = Map<string, Change>;
 const placeOf = (table: string, key: string): string => `${table}\n${key}`;
 

@@ -4,7 +4,7 @@ import { StoreUnwritable } from '../../ports/ports.ts';
 import { workerFile } from '../../system/worker-file.ts';
 import { type Change, StoreDatabase } from './database.ts';
 
-/** What to write; undefined: close the file. */
+/** Changes to write; undefined: close the file. */
 type Order = readonly Change[] | undefined;
 /** Undefined: it is written. */
 type Outcome = { readonly code: string; readonly message: string } | undefined;

@@ -239,7 +239,7 @@ function accountWrites(on: Queryable, run: Run) {
       );
     },
     lockLockout: async (attempts: SecretDigest, nowMs: number) => {
-      // One statement that creates or locks: between two, somebody else's transaction could take the row away.
+      // A single statement creates and locks: between two, another transaction could take the row away.
       const { rows } = await on.query<LockoutRow>(
         `INSERT INTO sign_in_failures (attempts_digest, failures, touched_at) VALUES ($1, 0, $2)
          ON CONFLICT (attempts_digest) DO UPDATE SET touched_at = excluded.touched_at RETURNING failures, locked_until`,

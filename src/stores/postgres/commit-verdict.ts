@@ -26,7 +26,7 @@ export const MARK_MIGRATION: Migration = {
 /** Nobody asks about a transaction for so long. */
 const OLD_MARKS = `DELETE FROM commit_mark WHERE nonce = ANY (ARRAY(
   SELECT nonce FROM commit_mark WHERE at < now() - interval '1 hour' ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED))`;
-/** One transaction of so many removes old marks. */
+/** Every so many transactions, one removes old marks. */
 const TIDY_EVERY = 500;
 let begun = 0;
 

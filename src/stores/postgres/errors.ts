@@ -1,4 +1,4 @@
-/** What the driver's errors mean for callers that wait for an answer. */
+/** Translates the driver's errors for callers that wait for an answer. */
 
 /** The connection limit of the server, the database or the role is reached. */
 export const TOO_MANY_CONNECTIONS = '53300';

@@ -144,7 +144,7 @@ type Lacking = {
   readonly role: string;
 };
 
-/** What is missing, and what to do. Undefined when nothing is. */
+/** Explains what is missing, and how to fix it. Undefined if nothing is. */
 export async function schemaTrouble(on: Queryable): Promise<string | undefined> {
   const {
     rows: [row],

@@ -1,4 +1,4 @@
-/** One numbered step of the schema. One that has been released is never changed; what comes later is a new step. */
+/** A numbered step of the schema. Released steps are never changed; later changes are new steps. */
 export type Migration = {
   readonly number: number;
   readonly name: string;

@@ -34,7 +34,7 @@ export class Outage {
     return this.#isOn;
   }
 
-  /** What the last failure said. */
+  /** The message of the last failure. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
@@ -59,8 +59,8 @@ export class Outage {
       await sleep(LOOK_PAUSE_MS, undefined, { ref: false });
       if (isClosing()) return;
       answers = await probe();
-      // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that
-      // took over.
+      // The cause that ends connections often differs from the one that prevents new ones: a changed password, or a
+      // standby that took over.
       if (answers || reported.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
       reported.add(this.#trouble);
       log.warn(this.#isShut ? SHUT_OUT : 'the database still does not respond', { cause: this.#trouble });

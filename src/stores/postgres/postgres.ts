@@ -78,7 +78,7 @@ export class Postgres {
   readonly #log: TroubleLog;
   readonly #outage: Outage;
   readonly #anyConnection: Queryable = { query: (text, values) => this.#query(this.#pool, text, values) };
-  /** Of every connection, the migration's too. */
+  /** Sockets of all connections, the migration's too. */
   readonly #sockets = new Set<Socket>();
   #migration: Promise<void> | undefined;
   /** The connection of a migration that runs or waits. */
@@ -122,7 +122,7 @@ export class Postgres {
     return this.#outage.isOn;
   }
 
-  /** What the last failure said. */
+  /** The message of the last failure. */
   get trouble(): string | undefined {
     return this.#outage.trouble;
   }
@@ -230,8 +230,8 @@ export class Postgres {
   }
 
   /**
-   * What runs is finished, but for a migration, and cut off when it takes too long; what comes later fails
-   * with `store_unreachable`. Resolves when no connection is left.
+   * Running queries are finished, but for a migration, and cut off when they take too long; later ones fail with
+   * `store_unreachable`. Resolves when no connection is left.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -356,9 +356,9 @@ export class Postgres {
   }
 
   /**
-   * One at a time, however many ask, and in one round trip: the database may be far away. What fails costs its
-   * connection: after a fail-over, those that were kept lead to a server that takes no writes any more, and new ones to
-   * its successor.
+   * Probes run one at a time, however many ask, and in one round trip: the database may be far away. A failed probe
+   * costs its connection: after a fail-over, pooled connections lead to a server that takes no writes any more, and new
+   * ones to its successor.
    */
   #probe(): Promise<boolean> {
     this.#probing ??= this.#faulting(async () => {

@@ -1,4 +1,4 @@
-/** What a query runs on: a transaction's connection or any free one. */
+/** Runs a query: a transaction's connection or any free one. */
 export type Queryable = {
   query<Row extends object>(
     text: string,

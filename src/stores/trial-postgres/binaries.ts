@@ -1,4 +1,4 @@
-/** Where the PostgreSQL that comes from npm lies on this machine, and making it complete and runnable. */
+/** Locates the PostgreSQL that comes from npm on this machine, and makes it complete and runnable. */
 import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What a killed gateway leaves behind: a running server, or the pid file of one that is gone. */
+/** Cleans up after a killed gateway: a running server, or the pid file of one that is gone. */
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TroubleLog } from '../../system/log.ts';

@@ -21,7 +21,7 @@ const POLL_MS = 50;
 const WRONG_PASSWORD = '28P01';
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
 
-/** Where the embedded PostgreSQL lives, and how it runs. */
+/** The folders of the embedded PostgreSQL, and how it runs. */
 export type Home = {
   readonly root: string;
   readonly cluster: string;

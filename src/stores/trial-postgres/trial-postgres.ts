@@ -198,7 +198,7 @@ async function initialise(home: Home): Promise<void> {
 
 const unfinishedIn = ({ root }: Home): string => join(root, 'unfinished');
 
-/** What a killed gateway left of its own; may need several tries while its initdb is still writing. */
+/** Removes an unfinished cluster of a killed gateway; may need several tries while its initdb is still writing. */
 const removeUnfinished = (home: Home): Promise<void> =>
   rm(unfinishedIn(home), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 

@@ -1,4 +1,4 @@
-/** What the audit thread tells the other threads in shared memory, by the place in an `Int32Array`. */
+/** Counters that the audit thread shares with other threads, by the place in an `Int32Array`. */
 
 /** The number of the last batch written. Whoever waits for it is notified (`Atomics.waitAsync`). */
 export const WRITTEN = 0;

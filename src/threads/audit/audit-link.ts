@@ -28,7 +28,7 @@ export type BatchListener = {
   lost(): void;
 };
 
-/** What an I/O thread must know to hold answers until their batch is written. */
+/** The position up to which an I/O thread must hold answers until it is written. */
 export type Place = Pick<HeldMessage, 'batch' | 'firstId' | 'failures'>;
 
 /** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
@@ -36,7 +36,7 @@ export type Trouble =
   | { readonly isWritable: false; readonly reason: string }
   | { readonly isWritable: true; readonly entriesLost: number };
 
-/** Where the log is written: the audit thread, or this one. */
+/** Writes the log: the audit thread, or this one. */
 export type AuditOutlet = {
   send(message: MainToAudit): void;
   /** The last batch that the audit thread has written. Undefined in this thread, which is told of each at once. */
@@ -85,7 +85,7 @@ export class AuditLink implements AuditLog {
   /** Oldest first. */
   #batches: Waiting[] = [];
   #outlet: AuditOutlet | undefined;
-  /** Of audit threads, one after the other. */
+  /** Counters shared with successive audit threads. */
   readonly #counters = new Int32Array(new SharedArrayBuffer(COUNTERS_BYTES));
   #lastBatch = 0;
   #nextId = 1;
@@ -149,7 +149,7 @@ export class AuditLink implements AuditLog {
     return this.#entriesLost;
   }
 
-  /** Those of `audit-counters.ts`, kept across restarts of the audit thread. */
+  /** Counters as in `audit-counters.ts`, kept across restarts of the audit thread. */
   get counters(): SharedArrayBuffer {
     return this.#counters.buffer;
   }
@@ -197,7 +197,7 @@ export class AuditLink implements AuditLog {
     return place;
   }
 
-  /** What the logs of the other gateways of a cluster end in: the next checkpoint says so. */
+  /** Passes on the ends of the other gateways' logs: the next checkpoint states them. */
   sharePeers(heads: readonly PeerHead[]): void {
     this.#outlet?.send({ type: 'peers', heads });
   }
@@ -262,7 +262,8 @@ export class AuditLink implements AuditLog {
   }
 
   /**
-   * What is not written yet never will be. The newest is rolled back first, because each may build on those before it.
+   * Drops unwritten batches, which never will be written. The newest is rolled back first, because each may build on
+   * those before it.
    */
   #dropAll(): void {
     this.catchUp();

@@ -121,7 +121,7 @@ export function openAuditHere(
       setImmediate(() => onDefect(error));
     }
     isWorking = false;
-    // What still comes is not in the log, as with a thread that has ended.
+    // Later entries are not in the log, as with a thread that has ended.
     if (message.type === 'close') isUsable = false;
     // Only now: what its listeners throw is no defect of the log.
     deliver();

@@ -25,7 +25,7 @@ import { type ClockGuard, createClockGuard } from '../../system/clock-guard.ts';
 
 export type UpkeepOptions = {
   readonly directory: string;
-  /** Where the key that signs checkpoints is kept: not in the folder that it vouches for. */
+  /** The path of the key that signs checkpoints: not in the folder that it vouches for. */
   readonly checkpointKeyPath: string;
   /** The name of this gateway, where several act as one. */
   readonly gateway?: string | undefined;
@@ -61,7 +61,7 @@ const NOT_SIGNED = 'could not sign the head of the audit log';
 const NOT_DELETED = 'could not delete old audit segments';
 const NOT_NOTED = 'could not note how much of the audit log comes from callers that are not identified';
 
-/** Where the size of the log is not limited. */
+/** Used if the size of the log is not limited. */
 const DEFAULT_SHARE_BYTES = 1024 * 1024 * 1024;
 const strangersShareOf = (maxBytes: number | undefined): number =>
   maxBytes === undefined ? DEFAULT_SHARE_BYTES : Math.floor(maxBytes / 10);
@@ -78,7 +78,7 @@ export class AuditUpkeep {
   readonly #note: Note;
   readonly #onStatement: OnStatement;
   #lastCheckpoint: Checkpoint | undefined;
-  /** What the logs of the other gateways of a cluster end in. */
+  /** The ends of the other gateways' logs in a cluster. */
   peers: readonly PeerHead[] = [];
   readonly #key: KeyObject;
   readonly #checkpointer: Checkpointer;
@@ -188,7 +188,7 @@ export class AuditUpkeep {
     clearTimeout(this.#nextStep);
     this.#seenSegment = this.#writer.segmentPath;
     const { maxAgeMs, maxBytes } = this.#options.retention;
-    // Whoever names an age wants everything that is younger: then size deletes nothing, and is only warned about.
+    // An operator who sets an age wants all younger entries: then size deletes nothing, and is only warned about.
     if (maxAgeMs === undefined) void this.#shrink();
     else this.#attempt(NOT_DELETED, () => this.#deleteOld(maxAgeMs));
     if (maxAgeMs !== undefined && maxBytes !== undefined)
@@ -205,7 +205,7 @@ export class AuditUpkeep {
     if (report.isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
   }
 
-  /** One run at a time; a segment that is begun meanwhile is seen by it, or asks for another one. */
+  /** Runs one at a time; a run sees a segment that is begun meanwhile, or is followed by another run. */
   async #shrink(): Promise<void> {
     const { directory, segmentBytes, retention } = this.#options;
     const { maxBytes } = retention;

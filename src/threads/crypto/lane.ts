@@ -6,7 +6,7 @@ import { workerFile } from '../../system/worker-file.ts';
 import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskOf, CryptoTaskType } from './tasks.ts';
 
 export type LaneOptions = {
-  /** What is at its limit, for the `overloaded` fault. */
+  /** Names the exhausted limit, for the `overloaded` fault. */
   readonly what: string;
   readonly threads: number;
   /** Tasks that may wait. One more is answered with `overloaded` at once. */
@@ -16,8 +16,8 @@ export type LaneOptions = {
   /** From submission to answer, waiting included. */
   readonly timeoutMs: number;
   /**
-   * What becomes of a thread that is still busy when its task's time is up. argon2 must be waited for: a thread that
-   * ends while a hash is being computed takes the whole process with it (its native code throws where nobody catches).
+   * Decides about a thread that is still busy when its task's time is up. argon2 must be waited for: a thread that ends
+   * while a hash is being computed takes the whole process with it (its native code throws where nobody catches).
    */
   readonly whenLate: 'replace-thread' | 'wait-for-thread';
   readonly onError: (message: string, cause: string) => void;

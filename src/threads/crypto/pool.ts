@@ -97,7 +97,7 @@ export function createCryptoPool({
     maxBatch: 1,
     whenLate: 'wait-for-thread',
   });
-  // One thread verifies some 15,000 tokens a second, and the I/O threads remember what it found.
+  // A single thread verifies some 15,000 tokens a second, and the I/O threads remember its results.
   const tokenLane = new CryptoLane({
     ...shared,
     what: 'token verification',

@@ -1,4 +1,4 @@
-/** What the crypto pool can be asked and what it answers: plain data, imported by both ends. */
+/** Tasks and results of the crypto pool: plain data, imported by both ends. */
 
 /** argon2id parameters. */
 export type PasswordCost = {
@@ -7,7 +7,7 @@ export type PasswordCost = {
   readonly parallelism: number;
 };
 
-/** What every access token of this gateway carries, whoever holds it (docs/spec.md, Tokens and scopes). */
+/** Claims of every access token of this gateway, whoever holds it (docs/spec.md, Tokens and scopes). */
 export type TokenFrame = { readonly issuer: string; readonly audience: string };
 
 export type CryptoTask =

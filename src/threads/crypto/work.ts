@@ -1,4 +1,4 @@
-/** What a crypto thread does with a task. */
+/** Performs the tasks of a crypto thread. */
 
 import { assertNever } from '../../core/base/result.ts';
 import { messageOf } from '../../core/base/text.ts';
@@ -20,7 +20,7 @@ async function perform(task: CryptoTask): Promise<CryptoReplies[CryptoTaskType]>
   }
 }
 
-/** One task after the other: a batch holds as many as one thread should do before it can be given others. */
+/** Performs tasks one after the other: a batch holds as many as one thread should do before it can be given others. */
 export async function performAll(tasks: readonly CryptoTask[]): Promise<CryptoOutcome[]> {
   const outcomes: CryptoOutcome[] = [];
   for (const task of tasks) {

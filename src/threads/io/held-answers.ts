@@ -4,7 +4,7 @@ import type { HeldMessage, MainToDoors, MainToIo } from '../protocol.ts';
 type Counters = Int32Array<SharedArrayBuffer>;
 
 export type HeldAnswersOptions = {
-  /** Of the audit log: see `audit-counters.ts`. */
+  /** The counters of the audit log: see `audit-counters.ts`. */
   readonly counters: SharedArrayBuffer;
   readonly release: (firstId: number, replies: readonly MainToDoors[]) => void;
   /** Calls back once the number of the last batch written is another than this one. */
@@ -42,7 +42,7 @@ export class HeldAnswers {
     return others;
   }
 
-  /** What was held before is written up to this batch, and from it on not. */
+  /** Releases the held answers whose batches are before this one, which are written, and drops the others. */
   #dropFrom(from: number): void {
     const held = this.#held;
     this.#held = [];

@@ -10,7 +10,7 @@ export type IoReceiver = {
   release(firstId: number, replies: readonly MainToDoors[]): void;
 };
 
-/** What connects the doors with the rest of the gateway, in another thread or in this one. */
+/** Connects the doors with the rest of the gateway, in another thread or in this one. */
 export type IoChannel = {
   readonly outlet: Outlet<IoToMain>;
   notify(notice: IoNotice): void;

@@ -13,7 +13,7 @@ import type { IoToMain, MainToDoors, Reply } from '../protocol.ts';
 import type { IoChannel } from './io-channel.ts';
 import { Pending } from './pending.ts';
 
-/** What the main thread says that is about no request of this thread. */
+/** Messages of the main thread that are about no request of this thread. */
 export type Notification = Exclude<MainToDoors, Reply | { readonly type: 'locate' }>;
 
 export type IoLinkOptions = {
@@ -50,7 +50,9 @@ const REFUSED: Recorded<unknown> = {
  * could use up its quota.
  */
 const STRANGERS = '/';
-/** Likewise for unverified bearers, which may be invalid. Separate, so that neither group crowds out the other. */
+/**
+ * Waiting requests with unverified bearers, which may be invalid. Separate, so that neither group crowds out the other.
+ */
 const BEARERS = '/bearers';
 
 /** The doors' end of a channel: sends requests to what decides them, and takes the replies. */

@@ -36,7 +36,7 @@ export type IoData = {
   readonly maxPending: number;
   /** Tokens of one network that do not hold, a minute; 0: no limit. */
   readonly failuresPerMinute: number;
-  /** Where the dashboard's files are. */
+  /** The folder of the dashboard's files. */
   readonly webFolder: string;
   readonly corsOrigins: readonly string[];
   readonly bodyTimeoutMs: number;
@@ -256,7 +256,7 @@ class IoThread {
     this.#http.stream.close();
     if (!(await this.#isQuiet(untilMs))) {
       this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
-      // One more turn, so that the refusals are written before their connections are closed.
+      // Another turn lets the refusals be written before their connections are closed.
       await sleep(DRAIN_POLL_MS);
     }
     this.#http.close();

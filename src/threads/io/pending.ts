@@ -29,12 +29,14 @@ export class Pending<T, From = undefined> {
     return this.#lastNumber;
   }
 
-  /** What `add` was given with the request of this number, which waits. */
+  /** Returns the mark that `add` was given with the waiting request of this number. */
   markOf(number: number): number {
     return this.#marks[this.#placeOf(number)]!;
   }
 
-  /** What `add` was given with the request of this number; undefined when none with this number waits. */
+  /**
+   * Returns the origin that `add` was given with the request of this number; undefined if none with this number waits.
+   */
   originOf(number: number): From | undefined {
     const place = this.#placeOf(number);
     return this.#numbers[place] === number ? this.#origins[place] : undefined;

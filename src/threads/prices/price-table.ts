@@ -14,7 +14,7 @@ export function findPrice(model: string, provider: string | undefined, nowMs: nu
   return hasPrice ? { provider: found.provider.id, rates } : undefined;
 }
 
-/** Of each rate the greatest that any provider asks. */
+/** Returns the greatest value of each rate among all providers. */
 export async function highestOfTable(nowMs: number): Promise<Rates> {
   // Without an update, which nobody starts, this is the table in the package.
   const providers = (await waitForUpdate()) ?? [];
