@@ -1,6 +1,6 @@
 /**
- * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random
- * order: first the tracker alone, then its share of a whole check in the governor.
+ * Measures the cost of a budget on the hot path. With every tier capped, one operation after another by agents in
+ * random order: first the tracker alone, then its share of a whole check in the governor.
  */
 
 import type { OpId, SecretDigest } from '../src/core/base/ids.ts';
@@ -77,7 +77,7 @@ measure('reserve and release', (handle, op, nowMs) => {
   budget.reserve(handle, op, 1_000, nowMs);
   budget.release(op);
 });
-// What the hot path sees in practice: some thousand operations in flight at a time.
+// The hot path in practice: some thousand operations in flight at a time.
 measure('reserve and release, 4,000 in flight', (handle, op, nowMs) => {
   budget.reserve(handle, op, 1_000, nowMs);
   budget.release((op - 4_000) & 0xffff);

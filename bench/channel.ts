@@ -1,4 +1,4 @@
-/** What does it cost to carry a check to another thread and its answer back, by how many travel together? */
+/** Measures the cost of carrying a check to another thread and its answer back, by how many travel together. */
 
 import { fileURLToPath } from 'node:url';
 import { isMainThread, type MessagePort, parentPort, Worker } from 'node:worker_threads';

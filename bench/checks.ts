@@ -52,7 +52,7 @@ function quickestMs(work: () => unknown): number {
   return best;
 }
 
-/** What a piece of work leaves on the heap. */
+/** Measures the heap that a piece of work leaves. */
 function keptMbOf(work: () => unknown): number {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
@@ -235,7 +235,7 @@ function registerMany(): AgentRegistry {
       registeredAtMs: 0,
       parent: undefined,
     });
-  // One huge org with one huge team, and behind it as many orgs of one agent each, all of one name.
+  // Registers a huge org with a huge team, and behind it as many orgs of one agent each, all of one name.
   times(MANY, (nth) => register('huge', 'wide', `n${nth}`));
   times(MANY, (nth) => register(`o${nth}`, 't', 'worker'));
   return agents;

@@ -1,8 +1,8 @@
 /**
- * What does it cost a gateway to act as one with others? Checks per second of a gateway in a cluster beside one that is
- * alone, with caps at every tier; how soon a registration counts at another gateway, and an operator's signal reaches an
- * agent there; and what simulated gateways, each with the real escrow of 20,000 checks/s, ask of the database. All on
- * one machine, with the database.
+ * Measures the cost of a cluster. Checks per second of a gateway in a cluster beside one outside, with caps at every
+ * tier; how soon a registration counts at another gateway, and an operator's signal reaches an agent there; and the
+ * load on the database from simulated gateways, each with the real escrow of 20,000 checks/s. All on one machine, with
+ * the database.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

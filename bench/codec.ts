@@ -1,6 +1,6 @@
 /**
- * What does it cost to read and to write a check, in both codecs, against what is usual: the codecs that protobufjs
- * generates, and bare JSON.parse and JSON.stringify?
+ * Measures reading and writing a check, in both codecs, against the usual ones: the codecs that protobufjs generates,
+ * and bare JSON.parse and JSON.stringify.
  */
 import { binaryCodec } from '../src/doors/proto/binary.ts';
 import { jsonCodec } from '../src/doors/proto/json.ts';

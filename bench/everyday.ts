@@ -1,4 +1,4 @@
-/** What does a check cost when the gateway has little to do, beside a bare server of the same HTTP library? */
+/** Measures the cost of a check while the gateway has little to do, beside a bare server of the same HTTP library. */
 import { inRounds, measureEveryday } from './lib/everyday-load.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, headline, line } from './lib/report.ts';

@@ -53,7 +53,7 @@ async function callerOf(child: ChildProcess, folder?: string): Promise<Caller> {
   return { call: () => ask('tools/call', { name: 'echo', arguments: { message: 'hello' } }), stop };
 }
 
-/** One call after the other, as an agent makes them. */
+/** Times one call after the other, as an agent makes them. */
 async function timesOf({ call }: Caller): Promise<readonly number[]> {
   for (let n = 0; n < WARM_UP; n += 1) await call();
   const times: number[] = [];

@@ -1,6 +1,7 @@
 /**
- * What watching costs: many dashboards on one gateway while operations change fast, and whether every dashboard shows
- * the right states in the end. Run after a build: node dist/bench/stream.js [dashboards] [transitions per second] [seconds]
+ * Measures the cost of watching: many dashboards on one gateway while operations change fast, and whether every
+ * dashboard shows the right states in the end. Run after a build: node dist/bench/stream.js [dashboards] [transitions
+ * per second] [seconds]
  *
  * Dashboards are bare sockets in processes of their own that read as fast as they can; one more is a full client that
  * checks what it receives.
@@ -123,7 +124,7 @@ type Witness = {
   close(): void;
 };
 
-/** One full client, which keeps the last state of every operation. */
+/** Opens a full client, which keeps the last state of every operation. */
 async function openWitness(url: string): Promise<Witness> {
   const { WebSocket } = await import('ws');
   const states = new Map<string, string>();
@@ -157,7 +158,7 @@ type Load = {
   readonly mainMs: number;
   readonly allMs: number;
   readonly peakMib: number;
-  /** Of the batches, sorted. */
+  /** Latencies of the batches, sorted. */
   readonly latencies: readonly number[];
 };
 

@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** As deep as the files that look for others from where they are, such as `system/worker-file.ts`. */
 const CHUNKS = 'chunks';
 /**
- * Of the libraries, those in plain JavaScript of which nearly every command or start needs many files, or a large one.
- * All others are loaded from node_modules as ever.
+ * Bundles libraries in plain JavaScript of which nearly every command or start needs many files, or a large one. All
+ * others are loaded from node_modules as ever.
  */
 const BUNDLED = ['commander', 'get-east-asian-width', 'ipaddr.js', 're2js', 'yaml', 'zod'];
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');

@@ -58,7 +58,7 @@ let isStopping = false;
 const log = { info: () => undefined, warn: (message, fields) => console.error('postgres:', message, fields ?? '') };
 const database = await startEmbeddedPostgres({ dataDir: folder }, log);
 
-/** One that ends by itself is started again after a while, as an orchestrator would. */
+/** A gateway that ends by itself is started again after a while, as an orchestrator would. */
 async function startGateway(number) {
   const name = `gateway-${number}`;
   const child = spawn(process.execPath, [COMMAND, 'serve'], {

@@ -34,7 +34,7 @@ export function packPython(folder) {
 
 const marking = (environment) => `open(${JSON.stringify(join(environment, 'installed'))}, 'w').close()`;
 
-/** What went wrong. */
+/** Runs a command; returns the error if it fails. */
 function run(command, args) {
   const { status, error, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
   if (status === 0) return undefined;

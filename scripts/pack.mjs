@@ -11,7 +11,7 @@ import { packPython } from './pack-python.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = resolve(process.argv[2] ?? join(root, 'artifacts'));
 mkdirSync(folder, { recursive: true });
-// One of another version would be installed as well by `npm install -g ./artifacts/*.tgz`.
+// A package of another version would be installed as well by `npm install -g ./artifacts/*.tgz`.
 for (const name of readdirSync(folder)) if (/^svc-gateway.*\.tgz$/.test(name)) rmSync(join(folder, name));
 for (const workspace of [[], ['--workspace', 'svc-gateway-sdk']])
   execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder, ...workspace], {

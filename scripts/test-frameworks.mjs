@@ -1,8 +1,8 @@
 // Tries each adapter of the Python package and of the TypeScript SDK in its framework, with a scripted model:
 //   npm run test:frameworks [-- --light] [-- --write] [-- <name> ...]
-// Each framework of Python has a virtual environment of its own under dist/python, and is tried against the built gateway.
-// Those of TypeScript are named `typescript/<name>` (scripts/try-typescript.mjs). `--light` leaves out those that take minutes to
-// install; `--write` puts the versions that were tried into docs/sdk-python.md.
+// Each framework of Python has a virtual environment of its own under dist/python, and is tried against the built
+// gateway. Frameworks of TypeScript are named `typescript/<name>` (scripts/try-typescript.mjs). `--light` leaves out
+// frameworks that take minutes to install; `--write` puts the tried versions into docs/sdk-python.md.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SDK = join(ROOT, 'sdk', 'python');
 const DOCUMENT = join(ROOT, 'docs', 'sdk-python.md');
 const TABLE = /(<!-- tried -->\n)[^]*?(<!-- \/tried -->)/;
-/** Of the tests themselves. */
+/** Requirements of the tests themselves. */
 const TOOLS = readFileSync(join(SDK, 'requirements-test.txt'), 'utf8')
   .split('\n')
   .filter((line) => /^(pytest|mypy)==/.test(line));
@@ -116,7 +116,7 @@ function run(command, args) {
   });
 }
 
-/** Of a language of which all frameworks were tried. */
+/** Writes the table of a language whose frameworks were all tried. */
 function writeTable() {
   const rowsOf = (isMine, rowOf) => chosen.filter((name) => name.startsWith(TYPESCRIPT) === isMine).map(rowOf);
   const python = rowsOf(false, (name) => {

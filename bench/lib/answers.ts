@@ -2,7 +2,7 @@
  * Whether a load was answered as its figures suppose: its clients look no further than the status, and at what came.
  */
 
-/** Where one check is asked for over Connect. */
+/** The path of a check over Connect. */
 export const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
 
 /**

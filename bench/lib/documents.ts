@@ -1,7 +1,7 @@
 /**
- * Where measured figures stand in the documents: in docs/performance.md between `<!-- measured NAME -->` and
- * `<!-- /measured NAME -->`, all of a benchmark; in the README the few that matter most, in one table of the rows of all
- * benchmarks, where `<!-- NAME -->` says whose a row is.
+ * Writes measured figures into the documents: all of a benchmark in docs/performance.md between `<!-- measured NAME
+ * -->` and `<!-- /measured NAME -->`; the few that matter most in the README, in one table of the rows of all
+ * benchmarks, where `<!-- NAME -->` marks each row's benchmark.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const PERFORMANCE = join('docs', 'performance.md');
 
 export type Measured = {
-  /** Of the benchmark. */
+  /** The name of the benchmark. */
   readonly name: string;
   /** On what it ran. */
   readonly machine: string;
@@ -45,7 +45,7 @@ export function inReadme(text: string, { name, rows }: Measured): string {
   const mark = `<!-- ${name} --> |`;
   const lines = text.split('\n');
   const first = lines.findIndex((line) => line.endsWith(mark));
-  // One without rows so far goes to the end of the table.
+  // The first row of a benchmark goes to the end of the table.
   const at = first === -1 ? lines.findLastIndex((line) => MARKED.test(line)) + 1 : first;
   if (at === 0) throw new Error('README.md has no table of figures: rows that end with <!-- NAME --> |');
   const written = headlines.map((row) => `${cellsOf(row)} ${mark}`);
@@ -61,7 +61,7 @@ export const measuredElsewhere = (text: string, commit: string): readonly string
     },
   );
 
-/** What figures are written to. */
+/** The documents with figures. */
 export const FILES: readonly string[] = [PERFORMANCE, 'README.md'];
 
 export function writeFigures(root: string, measured: Measured): void {

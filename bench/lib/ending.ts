@@ -1,5 +1,5 @@
 /**
- * What a benchmark has started and written is gone when it ends: when it is done, when it fails, and when it is
+ * Cleans up the processes and files of a benchmark at its end: when it is done, when it fails, and when it is
  * interrupted.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -17,7 +17,7 @@ export const isEnding = (): boolean => hasBegun;
 
 /** How a process is ended, and its folder removed: by who started it, or else when the benchmark ends early. */
 export function endingOf(child: ChildProcess, folder?: string): () => Promise<void> {
-  // What could not be started never exits.
+  // A process that could not be started never exits.
   const exited = new Promise((resolve) => {
     child.once('exit', resolve).once('error', resolve);
   });
@@ -59,7 +59,7 @@ if (isMainThread) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => void endEarly(128 + constants.signals[signal]));
   process.on('uncaughtException', (error) => {
-    // What fails because its gateway was ended is no news.
+    // A failure because its gateway was ended is expected.
     if (!hasBegun) console.error(error);
     void endEarly(1);
   });

@@ -1,5 +1,5 @@
 /**
- * What the measured gateway takes from the shell of who measures: how large it is, and nothing of another gateway's
+ * The variables that the measured gateway takes from the user's shell: its size, and nothing of another gateway's
  * database or policies.
  */
 const KEPT = ['SVC_IO_THREADS', 'SVC_CRYPTO_THREADS', 'SVC_MAX_OPS', 'SVC_MAX_ORG_OPS', 'SVC_AUDIT_FSYNC'];

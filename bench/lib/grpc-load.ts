@@ -14,10 +14,10 @@ export type Calls = {
   readonly address: string;
   /** With its service. */
   readonly method: string;
-  /** Of each call. */
+  /** The messages of each call. */
   readonly messages: readonly Buffer[];
   readonly calls: number;
-  /** Of one connection. */
+  /** Calls at once on one connection. */
   readonly atOnce: number;
 };
 
@@ -37,7 +37,7 @@ export function loadCalls({ address, method, messages, calls, atOnce }: Calls): 
   }
 }
 
-/** One call, by a client that looks at the status and the answer. */
+/** Makes one call, by a client that looks at the status and the answer. */
 export function callOnce(address: string, method: string, message: Buffer): Promise<Buffer> {
   const client = new Client(address, credentials.createInsecure());
   const asItIs = (bytes: Buffer): Buffer => bytes;

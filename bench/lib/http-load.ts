@@ -16,7 +16,7 @@ export type GetLoad = {
 export type Load = GetLoad & {
   /** The JSON body; the `<id>` in it becomes a number of its own for each request. */
   readonly body: string;
-  /** What an answer must match; by default that of a check over Connect, or of Cerbos. */
+  /** Must match each answer; by default that of a check over Connect, or of Cerbos. */
   readonly allowed?: RegExp;
 };
 

@@ -3,7 +3,9 @@ import { cpus, totalmem } from 'node:os';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { FILES } from './documents.ts';
 
-/** Of the sources. The documents that figures are written to may differ: the run itself changes them. */
+/**
+ * Returns the commit of the sources. The documents that figures are written to may differ: the run itself changes them.
+ */
 export function commit(): string {
   const git = (...args: string[]): string =>
     spawnSync('git', args, { cwd: PACKAGE_ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
@@ -12,7 +14,7 @@ export function commit(): string {
   return isChanged ? `${name}, changed` : name;
 }
 
-/** Where and of what figures were measured. */
+/** Describes the machine and the commit that were measured. */
 export function machine(): string {
   const gib = Math.round(totalmem() / 2 ** 30);
   return `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${gib} GiB, Node.js ${process.version}, commit ${commit()}`;

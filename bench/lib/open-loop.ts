@@ -10,7 +10,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { percentile } from './report.ts';
 
 export type OpenLoad = {
-  /** Of the request, with its path. */
+  /** The URL of the request, with its path. */
   readonly url: string;
   /** The `<id>` in it becomes a number of its own for each request, and `<agent>` that of one of `agents` in turn. */
   readonly body: string;

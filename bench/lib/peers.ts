@@ -1,4 +1,4 @@
-/** What other engines and servers need, installed for one run into a folder that goes with it. */
+/** Installs other engines and servers for one run, into a folder that is removed with it. */
 import { spawnSync } from 'node:child_process';
 import { scratchFolder } from './ending.ts';
 import { isBrief } from './options.ts';

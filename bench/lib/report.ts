@@ -1,4 +1,4 @@
-/** What every benchmark says about where and on what it ran, and what it has found. */
+/** Reports the environment and the figures of every benchmark. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
@@ -8,10 +8,10 @@ import { isEnding } from './ending.ts';
 import { machine } from './machine.ts';
 import { isBrief, isWriting } from './options.ts';
 
-/** One, or one for each round: then the least, the middle and the most are shown. */
+/** A figure, or one for each round: then the least, the middle and the most are shown. */
 export type Figures = number | readonly number[];
 
-/** What another process reads of a benchmark that it has started. */
+/** A figure that another process reads from a benchmark it has started. */
 export type Figure = { readonly name: string; readonly figure: number; readonly unit: string };
 
 const rows: Row[] = [];
@@ -25,7 +25,7 @@ export function heading(question: string): void {
 export const line = (name: string, figures: Figures, unit: string, note = ''): void =>
   report(name, figures, unit, note, false);
 
-/** One of the few figures that also stand in the README. */
+/** Reports one of the few figures that also stand in the README. */
 export const headline = (name: string, figures: Figures, unit: string, note = ''): void =>
   report(name, figures, unit, note, true);
 

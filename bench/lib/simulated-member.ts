@@ -23,7 +23,7 @@ export type MemberOptions = {
   readonly caps: BudgetConfig;
   readonly agents: number;
   readonly checksPerSecond: number;
-  /** What all members have done, added up. */
+  /** The sum of all members' exchanges. */
   readonly trade: Trade;
 };
 

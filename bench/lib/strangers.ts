@@ -26,7 +26,7 @@ const foreign = { count: () => undefined, onDefect: (error: unknown) => Promise.
 
 const times = (hex: string, bytes: number): Buffer => Buffer.alloc(bytes, Buffer.from(hex, 'hex'));
 
-/** What is thrown or refused is as good an answer as any: only its price counts. */
+/** Errors and refusals are as good as any answer: only their price counts. */
 function call(methods: Methods, path: string, message: Buffer): () => unknown {
   const method = methods.get(path)!;
   const receiver = () => method.open({ address: '192.0.2.1', cancelled: false, end: () => undefined } as never, {});

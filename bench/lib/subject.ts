@@ -1,4 +1,4 @@
-/** What is measured: the gateway itself, as its users start it, or a bare server to compare it with. */
+/** The measured server: the gateway itself, as its users start it, or a bare server to compare it with. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
@@ -11,7 +11,7 @@ export const ADMIN_KEY = 'bench-admin-key-0123456789-0123456789-0123456789';
 export const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler-17' };
 export const TOKEN = 'crawler-17-token-0123456789-0123456789-0123456789';
 
-/** One check as an agent sends it, with ids of the usual length. */
+/** A check as an agent sends it, with ids of the usual length. */
 export const CHECK_BODY = JSON.stringify({
   agent: AGENT,
   credentialToken: TOKEN,

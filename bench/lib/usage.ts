@@ -1,4 +1,4 @@
-/** What a process has used so far, all its threads together; Linux only, else NaN. */
+/** Measures the resources that a process has used so far, all its threads together; Linux only, else NaN. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 export type Usage = { readonly cpuUs: number; readonly switches: number };

@@ -10,7 +10,7 @@ const MAX_AGENTS = 200;
 const tool = (name, attributes) => ({ action: 'tool.call', resource: name, attributes });
 const model = (name, cost) => ({ action: 'llm.call', resource: name, cost });
 
-/** What the agents of a team ask for; what stands twice is asked twice as often. */
+/** The requests of a team's agents; repeated ones are made more often. */
 const WORK = {
   search: [
     tool('web_search', { query: 'otters in winter' }),
@@ -56,7 +56,7 @@ const WORK = {
     { action: 'file.read', resource: '/home/lead/.ssh/id_ed25519' },
   ],
 };
-/** So much rarer is what a person must decide, or a rule denies. */
+/** Actions that a person must decide, or a rule denies, are so much rarer. */
 const RARE =
   /^(deploy\.run prod|payment\.refund order\/9120|payment\.payout|process\.exec rm|net\.connect 169|file\.read \/(workspace\/\.env|home))/;
 
@@ -143,7 +143,7 @@ async function workOnce(call, agent, isStopped) {
   );
 }
 
-/** One agent of globex asks in the name of one of acme. */
+/** An agent of globex asks in the name of one of acme. */
 async function impersonate(call, agents) {
   const culprit = agents.find(({ identity }) => identity.orgId === 'globex' && identity.agentId === 'support-7');
   const victim = agents.find(({ identity }) => identity.orgId === 'acme' && identity.agentId === 'billing-2');

@@ -1,4 +1,4 @@
-/** What every adapter promises, whatever the framework. */
+/** Promises of every adapter, whatever the framework. */
 import { fakeGateway } from 'svc-gateway-sdk/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 

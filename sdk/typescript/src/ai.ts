@@ -16,7 +16,7 @@ type AnyTool = {
 type OwnApproval = boolean | ((input: unknown, options: unknown) => boolean | PromiseLike<boolean>) | undefined;
 
 export type GuardToolsOptions = {
-  /** Of the conversation: half of the ids of its calls. Default: the id of each call. */
+  /** The id of the conversation: half of the ids of its calls. Default: the id of each call. */
   readonly session?: string | undefined;
   readonly approvals?: Approvals | undefined;
 };

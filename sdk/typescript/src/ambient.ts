@@ -4,7 +4,7 @@ type Storage<T> = { run<R>(value: T, callback: () => R): R; getStore(): T | unde
 type StorageClass = new <T>() => Storage<T>;
 type Runtime = {
   readonly process?: { getBuiltinModule?(name: string): { readonly AsyncLocalStorage?: StorageClass } | undefined };
-  /** Of runtimes at the edge. */
+  /** Edge runtimes have it as a global. */
   readonly AsyncLocalStorage?: StorageClass;
 };
 
@@ -14,7 +14,7 @@ function storageClass(): StorageClass | undefined {
   return process?.getBuiltinModule?.('node:async_hooks')?.AsyncLocalStorage ?? AsyncLocalStorage;
 }
 
-/** Where the runtime has nothing of the kind, there is no value. */
+/** Without support by the runtime, there is no value. */
 export class AmbientValue<T> {
   readonly #storage: Storage<T> | undefined;
 

@@ -16,7 +16,7 @@ export type ApprovalsOptions = {
   readonly reach: Reachability;
 };
 
-/** One question to the gateway, which answers after a minute at the latest. */
+/** Limits one question to the gateway, which answers after a minute at the latest. */
 const ASK_MS = 50_000;
 /** A gateway that answers at once must not be asked in a loop. */
 const PENDING_BACKOFF: Backoff = { baseMs: 100, maxMs: 2_000 };

@@ -11,7 +11,7 @@ export function attributesOf(argument: unknown): JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as JsonObject) : {};
 }
 
-/** What JSON can hold of a value; of anything else, its text. */
+/** Converts a value to JSON; parts that JSON cannot hold become text. */
 function jsonOf(value: unknown, depth: number, around: readonly unknown[]): JsonValue | undefined {
   switch (typeof value) {
     case 'string':
@@ -81,7 +81,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** What is replaced is lost: only what came as JSON may be. */
+/** Replaced values are lost: only those that came as JSON may be replaced. */
 const isJson = (value: unknown): boolean =>
   value === null ||
   value === undefined ||

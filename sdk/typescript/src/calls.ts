@@ -35,11 +35,11 @@ const UNDONE_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited'
 export type Ended = {
   readonly costUsd?: number | undefined;
   readonly succeeded?: boolean;
-  /** What went wrong; undefined: nothing. */
+  /** The error; undefined: none. */
   readonly failure?: string | undefined;
 };
 
-/** What the gateway takes. */
+/** The gateway's limit. */
 const MAX_ERROR_BYTES = 1024;
 
 export class Calls {

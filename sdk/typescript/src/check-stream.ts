@@ -1,4 +1,4 @@
-/** One stream of checks: questions go out without waiting, answers are matched to them by their correlation id. */
+/** A stream of checks: questions go out without waiting, answers are matched to them by their correlation id. */
 import { GatewayError } from './errors.ts';
 import type { CheckMessage, StreamCheckReply } from './schema.ts';
 import type { CheckCall } from './transport.ts';
@@ -16,7 +16,7 @@ const TOO_LARGE = new GatewayError('resource_exhausted', 'the check is larger th
 
 export class CheckStream {
   readonly #call: CheckCall;
-  /** Of those that are not answered yet, by their correlation id. */
+  /** Unanswered questions, by their correlation id. */
   readonly #questions = new Map<string, Settle>();
   #lastId = 0;
   #isOver = false;

@@ -53,7 +53,7 @@ export type CheckOptions = CallOptions & {
   readonly isFresh?: boolean;
 };
 
-/** One check, from its call to the end of its last attempt. */
+/** A check, from its call to the end of its last attempt. */
 type Inquiry = {
   readonly body: CheckBody;
   readonly isFresh: boolean;
@@ -419,7 +419,7 @@ const unanswered = (
   remedy: undefined,
 });
 
-/** What became of one attempt to have an action checked. */
+/** The outcome of one attempt to have an action checked. */
 type Attempt =
   | { readonly kind: 'answer'; readonly reply: CheckReply }
   /** The gateway says that it cannot decide now. `mayBeDone`: but another one may have. */

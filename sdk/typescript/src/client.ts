@@ -38,7 +38,7 @@ import type {
 import { type CallOptions, Sleeper, Underway, unlessAborted } from './waiters.ts';
 
 /**
- * One agent, connected to its gateway. Calls reject with a TypeError where a value is of the wrong type, and with a
+ * An agent, connected to its gateway. Calls reject with a TypeError for a value of the wrong type, and with a
  * ClientClosedError once the client is closed.
  */
 export type AgentClient = {
@@ -289,7 +289,7 @@ class ConnectedAgent implements AgentClient {
   }
 
   async #during<T>(work: () => Promise<T>): Promise<T> {
-    // What is under way may go on, so that the body of an operation can finish its work.
+    // Operations under way may go on, so that their bodies can finish.
     if (this.#phase === 'closed' || (this.#phase === 'closing' && !this.#parts.runs.isWithin))
       throw new ClientClosedError();
     return this.#parts.underway.during(work);

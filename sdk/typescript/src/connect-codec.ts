@@ -101,7 +101,7 @@ export function replyIn<N extends MethodName>(name: N, text: string): Methods[N]
   return REPLIES[name](json);
 }
 
-/** What is undefined is left out. */
+/** Undefined fields are left out. */
 export function jsonOfRequest(request: Methods[MethodName]['request']): string {
   const { attributes, outcome, ...fields } = request as { readonly attributes?: Struct; readonly outcome?: number };
   return JSON.stringify({

@@ -31,7 +31,7 @@ export type Control = {
   attach(op: RunningOp): void;
   detach(op: RunningOp): void;
   has(opId: string): boolean;
-  /** What was obeyed so far is known to the gateway, or will be asked for again. */
+  /** Resolves when the gateway knows of all obeyed signals, or will send them again. */
   acknowledged(): Promise<void>;
   /** The gateway can be reached again, as another call has found. */
   retryNow(): void;
@@ -98,7 +98,7 @@ export class ControlChannel extends Events<'returned'> implements Control {
     return this.#ops.has(opId);
   }
 
-  /** What was obeyed so far is known to the gateway, or will be asked for again. */
+  /** Resolves when the gateway knows of all obeyed signals, or will send them again. */
   async acknowledged(): Promise<void> {
     await Promise.all(this.#acknowledgements);
   }
@@ -160,7 +160,7 @@ export class ControlChannel extends Events<'returned'> implements Control {
     }
   }
 
-  /** One stream, from its first to its last signal. Resolves to what ended it. */
+  /** Listens to one stream, from its first to its last signal. Resolves to the error that ended it. */
   #listen(token: string): Promise<GatewayError> {
     const {
       transport,
@@ -220,7 +220,7 @@ export class ControlChannel extends Events<'returned'> implements Control {
     }
   }
 
-  /** Where it cannot be delivered the gateway sends the signal again on the next stream, and learns of it then. */
+  /** If it cannot be delivered, the gateway sends the signal again on the next stream, and learns of it then. */
   #acknowledge(signal: OpSignal): Promise<void> {
     const acknowledgement = this.#sendAcknowledgement(signal).finally(() =>
       this.#acknowledgements.delete(acknowledgement),

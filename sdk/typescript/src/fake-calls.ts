@@ -1,4 +1,4 @@
-/** What a fake gateway answers to agents: as the real one does, without its rules for money and people. */
+/** A fake gateway's answers to agents: as the real one's, without its rules for money and people. */
 import { FakePeople } from './fake-people.ts';
 import type { Decide, Decided } from './policy.js';
 import type { AgentId, JsonObject, OpState } from './types.ts';

@@ -1,7 +1,7 @@
 /** The approvals of a fake gateway: who waits for them, and what has become of them. */
 import type { ApprovalState, JsonObject } from './types.ts';
 
-/** What people are asked of. */
+/** An approval as the fake gateway keeps it. */
 export type FakeApproval = {
   readonly id: string;
   readonly action: string;

@@ -30,7 +30,7 @@ const CODES: ReadonlySet<string> = new Set<GatewayErrorCode>([
   'unauthenticated',
 ]);
 
-/** What the protocol makes of an answer that is not the gateway's own. */
+/** Error codes that the protocol assigns to an answer that is not the gateway's own. */
 const CODE_OF_STATUS: Readonly<Record<number, GatewayErrorCode>> = {
   400: 'internal',
   401: 'unauthenticated',
@@ -42,7 +42,7 @@ const CODE_OF_STATUS: Readonly<Record<number, GatewayErrorCode>> = {
   504: 'unavailable',
 };
 
-/** Of the system, where the runtime says them. Nothing was sent then. */
+/** System error codes, if the runtime tells them. Nothing was sent then. */
 const UNSENT: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ENOTFOUND: 'the host name cannot be resolved',

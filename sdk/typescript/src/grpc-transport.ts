@@ -121,7 +121,7 @@ export class GrpcTransport implements Transport {
       ask: (message) => {
         const bytes = encode(message);
         if (bytes.length > MAX_MESSAGE_BYTES) return false;
-        // What is written is bounded by the checks in flight, so there is no need to wait for the stream to drain.
+        // Writes are bounded by the checks in flight, so there is no need to wait for the stream to drain.
         call.write(bytes);
         return true;
       },

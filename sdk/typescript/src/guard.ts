@@ -6,7 +6,7 @@ import type { Op } from './op.ts';
 import { requireText } from './text.ts';
 import type { Action, JsonObject, RunOptions } from './types.ts';
 
-/** What is known of the calls of a guarded function beforehand. */
+/** Facts about the calls of a guarded function that are known beforehand. */
 export type GuardOptions = RunOptions & {
   /** Default `tool.call`. */
   readonly action?: string | undefined;

@@ -10,7 +10,7 @@ export class Homes {
   /** By operation id; the one that was not used for longest stands first. */
   readonly #homes = new Map<string, string>();
 
-  /** Of an answer; '' where it names none. */
+  /** Remembers the home in an answer; '' if it names none. */
   learn(opId: string, home: string): void {
     if (home === '') return;
     this.#homes.delete(opId);

@@ -16,7 +16,7 @@ type Config = {
 type AnyTool = { readonly name: string; _call(args: never, manager?: unknown, config?: Config): Promise<unknown> };
 
 export type GuardToolsOptions = {
-  /** Of `@langchain/langgraph`. Without it, calls wait for people. */
+  /** The function of `@langchain/langgraph`. Without it, calls wait for people. */
   readonly interrupt?: ((value: never) => unknown) | undefined;
 };
 

@@ -1,4 +1,4 @@
-/** What callers hand over, as the messages that go out. Throws a TypeError where a value is of the wrong type. */
+/** Converts callers' values to the messages that go out. Throws a TypeError for a value of the wrong type. */
 import { type KeysOf, requireKnownKeys } from './known-keys.ts';
 import { type CheckMessage, structOf } from './schema.ts';
 import { requireAgent, requireText } from './text.ts';
@@ -72,7 +72,7 @@ export function spentBy(usage: Usage): { readonly costUsd: number } | TokenUsage
   return { model, provider, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens };
 }
 
-/** Of an operation id that the gateway knows, which is well-formed therefore. */
+/** Splits an operation id that the gateway knows, which is well-formed therefore. */
 export function nameIn(opId: string): OpName {
   const [traceId = '', spanId = ''] = opId.split(':');
   return { traceId, spanId };

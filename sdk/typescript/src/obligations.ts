@@ -1,6 +1,6 @@
 /**
- * What an allow obliges the agent to do: `redact`, `set` and `cap` edit attributes and results by dotted paths, and
- * `notify` has a message. Values come back edited, never changed in place. What cannot be edited throws a TypeError:
+ * Applies an allow's obligations: `redact`, `set` and `cap` edit attributes and results by dotted paths, and `notify`
+ * has a message. Values come back edited, never changed in place. A value that cannot be edited throws a TypeError:
  * leaving an obligation out would not be meeting it.
  */
 import type { JsonObject, Obligation, ObligationType } from './types.ts';
@@ -10,7 +10,7 @@ export const OBLIGATION_TYPES = ['redact', 'set', 'cap', 'notify'] as const sati
 const REDACTED = '[redacted]';
 const RESULT = 'result';
 
-/** Of the attributes of an action. The same object if nothing is about it. */
+/** Edits the attributes of an action. The same object if no obligation concerns it. */
 export function editedAttributes(attributes: JsonObject | undefined, obligations: readonly Obligation[]) {
   const edited = edit(attributes ?? {}, obligations, (path) => path[0] !== RESULT || path.length === 1);
   return edited === attributes || (attributes === undefined && Object.keys(edited as object).length === 0)
@@ -18,7 +18,7 @@ export function editedAttributes(attributes: JsonObject | undefined, obligations
     : (edited as JsonObject);
 }
 
-/** Of what the body of a run has returned. */
+/** Edits the result of a run's body. */
 export function editedResult<T>(result: T, obligations: readonly Obligation[]): T {
   const edited = edit({ [RESULT]: result }, obligations, (path) => path[0] === RESULT && path.length > 1);
   return (edited as { readonly [RESULT]: T })[RESULT];
@@ -119,7 +119,7 @@ function changedInText(text: string, path: readonly string[], change: NamedChang
   return edited === parsed ? text : JSON.stringify(edited);
 }
 
-/** What a class or a stream holds is not in its properties, and would be passed on as it is. */
+/** The content of a class or a stream is not in its properties, and would be passed on as it is. */
 function requirePlain(value: object, { what }: NamedChange): void {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return;

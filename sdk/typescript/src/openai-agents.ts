@@ -17,7 +17,7 @@ type FunctionTool = {
 };
 
 export type GuardToolsOptions = {
-  /** Of the conversation: half of the ids of its calls. Default: the id of each call. */
+  /** The id of the conversation: half of the ids of its calls. Default: the id of each call. */
   readonly session?: string | undefined;
   readonly approvals?: Approvals | undefined;
 };

@@ -51,7 +51,7 @@ export type AgentCredential =
 /** The agent, as its names or as `<org>/<team>/<agent>`, with `-` for no organization. */
 export type AgentName = AgentId | string;
 
-/** What `createAgentClient` takes: where the gateway is, who the agent is, and one credential. */
+/** Options of `createAgentClient`: the gateway's address, the agent's identity, and one credential. */
 export type AgentClientOptions = AgentCredential & {
   /** `host:port` of the gateway's gRPC. */
   readonly address?: string | undefined;
@@ -75,7 +75,9 @@ export type AgentClientOptions = AgentCredential & {
   readonly deadlines?: Deadlines | undefined;
   /** Maximum checks in flight; further ones wait. 1 to 1,000; default 1,000. */
   readonly maxInFlight?: number | undefined;
-  /** Of gRPC. `{}`: TLS with the defaults. Omitted: no TLS, which is safe only on loopback or behind a local proxy. */
+  /**
+   * TLS of gRPC. `{}`: TLS with the defaults. Omitted: no TLS, which is safe only on loopback or behind a local proxy.
+   */
   readonly tls?: TlsOptions | undefined;
   /** Called when the stream of signals opens, is lost or is refused; in the latter cases with the reason. */
   readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
@@ -95,7 +97,7 @@ export type AgentClientOptions = AgentCredential & {
 };
 
 export type Settings = {
-  /** Where the gateway is, by gRPC or by HTTP. */
+  /** The gateway's address, by gRPC or by HTTP. */
   readonly target:
     | { readonly kind: 'grpc'; readonly address: string; readonly tls: TlsOptions | undefined }
     | { readonly kind: 'http'; readonly url: string; readonly fetch: Fetch };

@@ -52,7 +52,7 @@ export class Orphans extends Events<OrphansEvent> {
     return true;
   }
 
-  /** Those that are due when it is their turn, in the order in which they came; also those that come meanwhile. */
+  /** Yields due operations in the order in which they came; also those that come meanwhile. */
   *due(): Generator<string> {
     for (const [opId, orphan] of this.#orphans) if (orphan === 'due') yield opId;
   }

@@ -1,4 +1,4 @@
-/** What the build makes of `../policy/policy.ts`. */
+/** Types of the build's output from `../policy/policy.ts`. */
 import type { AgentId, DenialCause, JsonObject } from './types.ts';
 
 export type PolicyText = { readonly file: string; readonly text: string };

@@ -144,7 +144,7 @@ export class PolledControl extends Events<'returned'> implements Control {
     const { settings, checker } = this.#options;
     this.#isPolling = true;
     while (this.#ops.size > 0 && !this.#isClosed) {
-      // Those that begin meanwhile have a whole time of their own before they are asked for.
+      // Operations that begin meanwhile have a whole interval of their own before they are asked for.
       const asked = [...this.#ops.values()];
       await this.#sleeper.sleep(settings.signalMs);
       await Promise.all(
@@ -170,7 +170,7 @@ export class PolledControl extends Events<'returned'> implements Control {
   }
 }
 
-/** What an operator has done, if anything. */
+/** Infers the operator's signal, if there was one. */
 function signalBetween(known: OpState, now: OpState | undefined): Signal | undefined {
   if (now === 'terminated') return 'terminate';
   if (now === 'paused' && known === 'running') return 'pause';

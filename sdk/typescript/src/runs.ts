@@ -43,8 +43,8 @@ const ANNOUNCE_BACKOFF: Backoff = { baseMs: 500, maxMs: 10_000 };
 /** The body that is running, and the one of another client around it, if there is one. */
 type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Around | undefined };
 
-// One for all clients: Node.js before 24 copies each storage into each promise of the process, also of clients that are
-// closed.
+// A single storage serves all clients: Node.js before 24 copies each storage into each promise of the process, also of
+// clients that are closed.
 const AROUND = new AmbientValue<Around>();
 
 export class Runs {
@@ -122,7 +122,7 @@ export class Runs {
       }
       if (waited.value.state === 'pending')
         return undecided(answer, `nobody has decided on approval ${approvalId} within ${settings.approvalMs} ms`);
-      // What was approved may be used up, or changed, by now: then people are asked anew.
+      // The approval may be used up by now, or the action changed: then people are asked anew.
       if (round > 0) await this.#sleeper.sleep(PAUSE_POLL_MS, options.signal);
       answer = await checker.check(check, options);
       // The end of its approval may be known before the signal that ends the operation.

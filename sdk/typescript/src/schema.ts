@@ -4,7 +4,7 @@ import type { AgentId, JsonObject, JsonValue, TokenUsage } from './types.ts';
 
 export type OfAgent = { readonly agent: AgentId; readonly credentialToken: string };
 
-/** What is undefined is not sent, of this and of all other requests. */
+/** Undefined fields are not sent, in this and all other requests. */
 export type CheckMessage = OfAgent & {
   readonly traceId: string;
   readonly spanId: string;
@@ -164,7 +164,7 @@ type Value =
 export const objectOf = ({ fields }: Struct): JsonObject =>
   Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, jsonOf(value)]));
 
-/** Of the library's own objects, which inherit the defaults of every other kind. */
+/** Converts the library's own objects, which inherit the defaults of every other kind. */
 function jsonOf(value: Value): JsonValue {
   const has = (kind: string): boolean => Object.hasOwn(value, kind);
   if ('structValue' in value && has('structValue')) return objectOf(value.structValue);

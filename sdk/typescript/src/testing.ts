@@ -18,7 +18,7 @@ import type { JsonObject, Obligation } from './types.ts';
 export type { FakeOp } from './fake-calls.ts';
 export type { FakeApproval } from './fake-people.ts';
 
-/** What `fakeGateway` takes. */
+/** Options of `fakeGateway`. */
 export type FakeGatewayOptions = {
   /** The text of a policy file, with one or many documents. Its rules apply besides those of `allow` and the others. */
   readonly policy?: string | undefined;
@@ -39,10 +39,10 @@ export type FakeGateway = {
   deny(action: string, resource?: string, also?: { readonly reason?: string }): void;
   requireApproval(action: string, resource?: string, also?: { readonly reason?: string }): void;
 
-  /** What was checked, apart from rehearsals: messages as they were sent, without credentials. */
+  /** Checks, apart from rehearsals: messages as they were sent, without credentials. */
   readonly checks: readonly JsonObject[];
   readonly ops: readonly FakeOp[];
-  /** What was spent: messages as they were sent, each `usageId` once. */
+  /** Usage reports: messages as they were sent, each `usageId` once. */
   readonly usage: readonly JsonObject[];
 
   readonly approvals: readonly FakeApproval[];

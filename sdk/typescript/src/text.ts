@@ -31,7 +31,7 @@ export function requireAgent(agent: AgentId, name: string): void {
   }
 }
 
-// One call to the system for hundreds of ids: each costs more than all the rest of making one.
+// A call to the system fetches bytes for hundreds of ids: each call costs more than all the rest of making one.
 const POOL_BYTES = 8192;
 const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;

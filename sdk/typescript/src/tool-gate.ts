@@ -1,15 +1,15 @@
-/** What the adapters of agent frameworks have in common: a tool call is checked, run and reported, and fails closed. */
+/** The logic that adapters of agent frameworks share: a tool call is checked, run and reported, and fails closed. */
 import { attributesOf, restored } from './arguments.ts';
 import type { AgentClient } from './client.ts';
 import { ActionDeniedError, ApprovalPendingError, OpTerminatedError } from './errors.ts';
 import { OBLIGATION_TYPES } from './obligations.ts';
 import type { Action, CheckAnswer } from './types.ts';
 
-/** One call of a tool, under ids that stay the same when the framework replays it. */
+/** A call of a tool, under ids that stay the same when the framework replays it. */
 export type ToolCall = {
   readonly name: string;
   readonly args: unknown;
-  /** Of the session, thread or run. */
+  /** The id of the session, thread or run. */
   readonly session: string;
   readonly callId: string;
   /** Default `tool.call`. */
@@ -25,7 +25,7 @@ export type Called<T> =
   | { readonly kind: 'refused'; readonly text: string }
   | { readonly kind: 'pending'; readonly text: string; readonly approvalId: string };
 
-/** What the gateway does not take as a part of an id is replaced by its hash. */
+/** A text that the gateway does not take as a part of an id is replaced by its hash. */
 async function idOf(text: string): Promise<string> {
   if (/^[A-Za-z0-9._/=+@-]{1,128}$/.test(text)) return text;
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
@@ -45,7 +45,7 @@ type Denied = Pick<CheckAnswer, 'reason' | 'cause' | 'resetsAt' | 'approvalId'> 
   readonly remedy?: string | undefined;
 };
 
-/** What the model reads of a denial: why, what it may do instead, and that another form of it will not do. */
+/** Explains a denial to the model: the reason, an alternative, and that another form of the action will not do. */
 export function denialText(name: string, { reason, cause, resetsAt, remedy, approvalId }: Denied): string {
   return [
     `${name} was denied by policy: ${reason}.`,

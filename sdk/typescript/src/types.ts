@@ -8,9 +8,7 @@ import type { CallOptions } from './waiters.ts';
  */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
-/**
- * What JSON can hold: no function, bigint, Date, NaN or Infinity, which throw a TypeError with the path of the value.
- */
+/** A JSON value: no function, bigint, Date, NaN or Infinity, which throw a TypeError with the path of the value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 /** `undefined` properties are left out, as JSON does. */
 export type JsonObject = { readonly [key: string]: JsonValue | undefined };
@@ -18,13 +16,13 @@ export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 /** Whether the action may be taken. `pending`: not before people have approved it; until then it must not be. */
 export type Decision = 'allow' | 'deny' | 'pending';
 
-/** What an obligation asks for; see `Obligation`. */
+/** The kind of an obligation; see `Obligation`. */
 export type ObligationType = 'redact' | 'set' | 'cap' | 'notify';
 
 /**
- * What an allow obliges its caller to do: `redact` what stands at the `paths`, `set` the `value` at the `path`, `cap`
- * the number at the `path` to `max`, `notify` the operator of the `message`. Paths are names with dots between them, in
- * the attributes, or in the result if they begin with `result.`.
+ * A duty of the caller that comes with an allow: `redact` the values at the `paths`, `set` the `value` at the `path`,
+ * `cap` the number at the `path` to `max`, `notify` the operator of the `message`. Paths are names with dots between
+ * them, in the attributes, or in the result if they begin with `result.`.
  */
 export type Obligation = {
   readonly id: string;
@@ -35,7 +33,7 @@ export type Obligation = {
 /** `used`: an allowed check has used it. */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'used';
 
-/** What has become of the approval that an action waits for. */
+/** The state of the approval that an action waits for. */
 export type Approval = {
   readonly approvalId: string;
   readonly state: ApprovalState;
@@ -51,7 +49,7 @@ export type Approval = {
  */
 export type OpState = 'pending' | 'running' | 'paused' | 'completing' | 'terminated';
 
-/** One action an agent wants to take. */
+/** An action an agent wants to take. */
 export type Action = {
   /** `tool.call`, `llm.call`, `file.write`, `net.connect`, `process.exec` or any other name, up to 256 bytes. */
   readonly action: string;
@@ -82,7 +80,7 @@ export type Action = {
   readonly supportedObligations?: readonly ObligationType[] | undefined;
 };
 
-/** What `check` asks. */
+/** The request of `check`. */
 export type CheckRequest = Action & {
   /** Evaluate, record and answer, but register no operation and reserve no budget. */
   readonly dryRun?: boolean | undefined;
@@ -107,7 +105,7 @@ export type DenialCause =
   | 'unrecorded'
   | 'limit';
 
-/** What a rule wants the operator to read of an action that it allows. */
+/** A rule's message to the operator about an action that it allows. */
 export type Notice = {
   readonly message: string;
   readonly opId: string;
@@ -115,7 +113,7 @@ export type Notice = {
   readonly resource: string | undefined;
 };
 
-/** What programs need to know of a denial. */
+/** Facts about a denial for programs. */
 export type Denial = {
   /** Undefined unless denied by a gateway that says why. */
   readonly cause: DenialCause | undefined;
@@ -147,15 +145,15 @@ export type CheckAnswer = Denial & {
   readonly auditId: number | undefined;
   /** The approval that a pending action waits for, or that has decided: for `waitApproval`. Undefined: none. */
   readonly approvalId: string | undefined;
-  /** What the caller must do, if allowed. `run` does it; after `check` it is up to you. */
+  /** Duties of the caller, if allowed. `run` does them; after `check` they are up to you. */
   readonly obligations: readonly Obligation[];
-  /** What your agent may do instead, of a deny for which a policy, a budget or a halt says it. */
+  /** An alternative to the denied action, if a policy, a budget or a halt names one. */
   readonly remedy: string | undefined;
   /** True when `onUnreachable` decided instead of the gateway. */
   readonly unreachable: boolean;
 };
 
-/** What operators do with an operation. */
+/** A signal of an operator to an operation. */
 export type Signal = 'pause' | 'resume' | 'terminate';
 
 /** An operator's order to an operation. */
@@ -180,11 +178,11 @@ export type RunOptions = CallOptions & {
 export type Completion = CallOptions & {
   /** 0 to 1,000,000 US dollars that it has spent, besides what was recorded before. */
   readonly costUsd?: number | undefined;
-  /** What went wrong, of an operation that has failed; of more than 1,024 bytes the beginning. */
+  /** The error of a failed operation; if longer than 1,024 bytes, its beginning. */
   readonly error?: string | undefined;
 };
 
-/** What a model has used; the gateway knows its prices. */
+/** A model's use of tokens; the gateway knows its prices. */
 export type TokenUsage = {
   readonly model: string;
   readonly provider?: string | undefined;

@@ -3,7 +3,7 @@
  * no longer than their caller does.
  */
 
-/** What every call but `close` takes last. */
+/** Options of every call but `close`, in the last place. */
 export type CallOptions = {
   /** Ends the wait: when it is aborted, the call rejects with its `reason`. */
   readonly signal?: AbortSignal | undefined;
@@ -65,7 +65,7 @@ export function unlessAborted<T>(
 
 /** Callers that wait for something to happen, each until its timeout or until its signal is aborted. */
 export class Waiters {
-  /** Those who have waited longest first. */
+  /** Sorted by time, the longest wait first. */
   readonly #waiting = new Set<(hasHappened: boolean) => void>();
 
   /** Resolves with whether it happened in time. */

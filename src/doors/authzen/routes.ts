@@ -185,7 +185,7 @@ export const authzenRoutes = (options: AuthzenRouteOptions): readonly Route[] =>
     path: '/.well-known/authzen-configuration',
     access: 'public',
     limit: 'none',
-    summary: 'Where the AuthZEN endpoints are',
+    summary: 'Locate the AuthZEN endpoints',
     answers: { 200: configuration },
     handle: discover(options),
   },

@@ -83,7 +83,7 @@ const FEW_DIGITS = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 
 
 export const count = (value: number): string => WHOLE.format(value);
 
-/** Of something measured: three digits say enough. */
+/** Formats a measurement: three digits say enough. */
 export const measured = (value: number): string => FEW_DIGITS.format(value);
 
 export const plural = (value: number, one: string, many = `${one}s`): string =>

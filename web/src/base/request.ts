@@ -1,7 +1,7 @@
 /** Speaks to the gateway that served this page, and to nobody else. */
 import { learnTime } from './clock.ts';
 
-/** What the gateway answered instead of what was asked for: the fields of its problem document. */
+/** An error answer of the gateway: the fields of its problem document. */
 export class Problem extends Error {
   /** 0: there was no answer. */
   readonly status: number;
@@ -23,9 +23,7 @@ export function whenUnconfirmed(listener: (gateways: readonly string[]) => void)
   onUnconfirmed = listener;
 }
 
-/**
- * What has not been answered by then never will be: a line that is cut far away looks open for a quarter of an hour.
- */
+/** An answer that has not come by then never will: a line that is cut far away looks open for a quarter of an hour. */
 const ANSWER_WITHIN_MS = 60_000;
 
 export type Asked = {

@@ -1568,7 +1568,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Where the AuthZEN endpoints are
+         * Locate the AuthZEN endpoints
          * @description Needs no scope.
          */
         get: operations["get_well_known_authzen_configuration_root"];

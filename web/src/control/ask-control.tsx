@@ -22,7 +22,7 @@ const TEXT_OF_MANY: Readonly<Record<Action, string>> = {
   terminate: 'Their agents are told to stop immediately. This cannot be undone, and they may begin others.',
 };
 
-/** What an operation does, in words. */
+/** Describes an operation in words. */
 export const doingOf = ({ action, resource }: Pick<Op, 'action' | 'resource'>): string =>
   [action, resource].filter((text) => text !== '').join(' ') || 'an operation without a check';
 
@@ -65,7 +65,7 @@ export function askControlAll(find: () => readonly Op[], action: Action, target:
   });
 }
 
-/** Those that are hit the most are named. */
+/** Names those that are hit the most. */
 function Hit({ ops }: { readonly ops: readonly Op[] }) {
   const counts = new Map<string, number>();
   for (const name of ops.map((op) => agentName(agentOf(op)))) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** What an operator does to operations: shown before it is confirmed, and taken back when it is refused. */
+/** An operator's actions on operations: shown before they are confirmed, and taken back when they are refused. */
 import { nowMs } from '../base/clock.ts';
 import { count, plural } from '../base/format.ts';
 import { messageOf, Problem, queryOf } from '../base/request.ts';

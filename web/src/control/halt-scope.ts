@@ -1,4 +1,4 @@
-/** What a halt covers, and what it will stop. Pure. */
+/** The scope of a halt, and the operations it will stop. Pure. */
 import { isFinished, type Op } from '../live/op.ts';
 
 export type HaltKind = 'agent' | 'lineage' | 'team' | 'org' | 'global';

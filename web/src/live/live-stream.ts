@@ -25,7 +25,10 @@ const QUIET_MS = 15_000;
 const PROBE_TIMEOUT_MS = 10_000;
 /** Browsers themselves wait for minutes. */
 const OPEN_WITHIN_MS = 20_000;
-/** So long between two runs of a timer, the machine slept: a browser delays those of a hidden page by a minute only. */
+/**
+ * After such a gap between two runs of a timer, the machine slept: a browser delays those of a hidden page by a minute
+ * only.
+ */
 const SLEPT_MS = 90_000;
 /** A reader that lags again and again is not helped by ever more snapshots. */
 const LAG_REST_MS = 5_000;

@@ -1,4 +1,4 @@
-/** What this page knows as it happens: the operations, and that something else has changed. */
+/** The live state of this page: the operations, and notices that something else has changed. */
 import { signal } from '@preact/signals';
 import { nowMs } from '../base/clock.ts';
 import type { Frame } from './frame.ts';

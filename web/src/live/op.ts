@@ -32,13 +32,13 @@ export type Op = {
   updatedAt: string;
   /** When it came into this state. */
   sinceMs: number;
-  /** What the operator has asked for and the gateway has not confirmed yet. */
+  /** The operator's request that the gateway has not confirmed yet. */
   asked: Action | undefined;
-  /** What a search looks at. */
+  /** The text that a search looks at. */
   text: string;
 };
 
-/** What may be asked of an operation in each state (docs/spec.md, States and transitions). */
+/** Actions that each state permits (docs/spec.md, States and transitions). */
 export const ACTIONS: Readonly<Record<OpState, readonly Action[]>> = {
   pending: ['terminate'],
   running: ['pause', 'terminate'],

@@ -10,7 +10,7 @@ const QUIET_MS = 3_000;
 const keyOf = ({ org_id, payload: { op_id: opId, op_home: home } }: Pick<Frame, 'org_id' | 'payload'>): string =>
   `${org_id ?? ''}/${opId}${home === undefined ? '' : ` ${home}`}`;
 
-/** What changes with the state, and the text that a search looks at. */
+/** Reads the fields that change with the state, and the text that a search looks at. */
 function aboutOf({ org_id, agent_id, payload }: Frame) {
   const { op_id, team_id, action, resource, reason, error, ended, policy, rule_id, spent_usd } = payload;
   return {

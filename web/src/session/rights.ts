@@ -1,4 +1,4 @@
-/** What roles and scopes allow, as far as it decides what is shown. */
+/** The rights of roles and scopes, as far as they decide about the pages. */
 import type { Account, Scope } from '../base/api-types.ts';
 
 export type Role = Account['role'];

@@ -11,12 +11,12 @@ import { impliesScope, ROLES, type Role } from './rights.ts';
 export type Session = {
   readonly kind: 'key' | 'account';
   readonly token: string;
-  /** Of a key by the gateway's clock, of an account by this browser's. */
+  /** Keys expire by the gateway's clock, accounts by this browser's. */
   readonly expiresAtSecs: number;
   readonly scopes: readonly Scope[];
   /** Bound to this org; null sees all. */
   readonly orgId: string | null;
-  /** Of an account; a key has none. */
+  /** The role of an account; a key has none. */
   readonly role?: Role;
   /** The name in the audit log; another tab may sign in another account. */
   readonly subject: string;

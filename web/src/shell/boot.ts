@@ -1,4 +1,4 @@
-/** What is shown first, and what comes after a sign-in, a sign-out, or the end of a session. */
+/** Chooses the first screen, and the next one after a sign-in, a sign-out, or the end of a session. */
 import { signal } from '@preact/signals';
 import type { Methods } from '../base/api-types.ts';
 import { messageOf, Problem, request, whenUnconfirmed } from '../base/request.ts';
@@ -16,7 +16,7 @@ export type Link = {
   readonly email: string | undefined;
 };
 
-/** What stands in the window. */
+/** The screen in the window. */
 export type Screen =
   | { readonly kind: 'blank' }
   | { readonly kind: 'leaving' }
@@ -26,7 +26,7 @@ export type Screen =
   | { readonly kind: 'inside' };
 
 export const screen = signal<Screen>({ kind: 'blank' });
-/** What the gateway offers; asked once, before the first page. */
+/** The gateway's sign-in methods; asked once, before the first page. */
 export const offer = signal<Methods>({ methods: [] });
 
 let stopFollowing: (() => void) | undefined;

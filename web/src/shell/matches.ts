@@ -1,4 +1,4 @@
-/** What a search finds, the best first. Pure. */
+/** Results of a search, the best first. Pure. */
 export type Candidate = {
   readonly id: string;
   readonly kind: string;

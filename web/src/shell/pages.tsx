@@ -26,7 +26,7 @@ export type PageRow = {
   readonly render: (params: Params) => ComponentChildren;
   /** Whether its link stands in the navigation. */
   readonly isLinked?: () => boolean;
-  /** What waits there. */
+  /** Counts the items that wait there. */
   readonly waiting?: () => number;
   /** Begins a group. */
   readonly isFirst?: boolean;

@@ -148,7 +148,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** What was typed, looked for where all of it is kept. */
+/** Offers to search for the typed text in the lists that hold all of it. */
 const searches = (text: string): readonly Candidate[] =>
   text.trim() === ''
     ? []

@@ -30,7 +30,7 @@ function firstForm({ offer, lastKind, notice }: DoorProps): readonly [Form, stri
   return ['password', notice];
 }
 
-/** One card that shows one of several forms, each with links to others. */
+/** A card that shows one of several forms, each with links to others. */
 export function SignInDoor(props: DoorProps) {
   const { offer, email = '' } = props;
   const [[form, message], show] = useState(firstForm(props));

@@ -19,7 +19,7 @@ export type Alert = {
   readonly agent?: AgentName | undefined;
   /** Who was impersonated. */
   readonly victim?: AgentName | undefined;
-  /** Where the evidence is. */
+  /** The link to the evidence. */
   readonly href: string;
   readonly evidence: string;
 };
@@ -66,7 +66,7 @@ const named = (org: unknown, team: unknown, agent: unknown): AgentName | undefin
 const keyOf = (agent: AgentName | undefined): string =>
   agent === undefined ? '–' : `${agent.org_id ?? ''}/${agent.team_id}/${agent.agent_id}`;
 
-/** One alert for all attempts of one agent to be another; a new attempt makes it unseen again. */
+/** Groups all attempts of one agent to be another into one alert; a new attempt makes it unseen again. */
 function violationAlerts(entries: readonly AuditEntry[]): Alert[] {
   const groups = new Map<string, { readonly newest: AuditEntry; times: number }>();
   for (const entry of entries) {

@@ -1,4 +1,6 @@
-/** What stands until a person ends it, whichever page is shown: alerts, halts in force, requests for an approval. */
+/**
+ * Items that stay until a person ends them, whichever page is shown: alerts, halts in force, requests for an approval.
+ */
 import { computed, signal } from '@preact/signals';
 import type { Approval, AuditEntry, Budget, Halt, Readiness } from '../base/api-types.ts';
 import { nowMs } from '../base/clock.ts';
@@ -39,7 +41,7 @@ export const alerts = computed<readonly Alert[]>(() =>
 
 export const openAlerts = computed(() => alerts.value.filter(({ id }) => !seen.value.has(id)));
 
-/** What waits for a person. */
+/** Counts the items that wait for a person. */
 export const attention = computed(() => openAlerts.value.length + pendingApprovals.value.length);
 
 const entriesOf = async (eventType: string): Promise<readonly AuditEntry[]> => {

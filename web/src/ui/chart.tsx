@@ -19,7 +19,7 @@ type ChartProps = {
   readonly atMs: readonly number[];
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
-  /** What it says in a figure, beside the title. */
+  /** The figure beside the title. */
   readonly figure?: ComponentChildren;
   /** Bars stand on one another. */
   readonly isStacked?: boolean;
@@ -117,7 +117,7 @@ function Plot({ atMs, lines, format, isStacked, height }: PlotProps) {
   );
 }
 
-/** Of stacked bars the first stands on top of all others: drawn first, they are covered up to their own part. */
+/** The first of stacked bars stands on top of all others: drawn first, they are covered up to their own part. */
 function dataOf(atMs: readonly number[], lines: readonly Line[], isStacked: boolean): uPlot.AlignedData {
   const values = lines.map(({ values: own }, line) =>
     isStacked

@@ -7,7 +7,7 @@ export type Column<T> = {
   readonly title: string;
   readonly cell: (row: T) => ComponentChildren;
   readonly class?: string;
-  /** What stands in it names the row. */
+  /** Its content names the row. */
   readonly isName?: boolean;
 };
 

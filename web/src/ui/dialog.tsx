@@ -97,7 +97,7 @@ export function Dialog({ title, onClose, children, isFirm = false, class: kind =
 export type Question = {
   readonly title: string;
   readonly text?: ComponentChildren;
-  /** What it is about, by name. */
+  /** Names its subject. */
   readonly subject?: ComponentChildren;
   readonly confirm: string;
   readonly isHarmless?: boolean;

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 /** The rows keep their places for so long after they were pointed at. */
 const HOLD_MS = 4_000;
 
-/** Where the pointer was last seen, on whatever part of the page; '' until then. */
+/** The pointer's last position, on whatever part of the page; '' until then. */
 let lastSeenAt = '';
 const placeOf = ({ clientX, clientY }: PointerEvent): string => `${clientX} ${clientY}`;
 for (const type of ['pointermove', 'pointerdown'] as const)

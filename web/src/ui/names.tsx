@@ -118,7 +118,7 @@ type HeadProps = {
   readonly children?: ComponentChildren;
 };
 
-/** What a page is called, what it says in a line, and what may be done there. */
+/** A page's title, its description in a line, and its actions. */
 export const PageHead = ({ title, note, children }: HeadProps) => (
   <div class="page-head">
     <div>

@@ -20,7 +20,7 @@ type Notice = {
 const notices = signal<readonly Notice[]>([]);
 let lastId = 0;
 
-/** What became of something that the operator did. The same again takes the place of the one that is shown. */
+/** Shows the result of an operator's action. A repetition takes the place of the one that is shown. */
 export function notify(text: ComponentChildren, kind: Kind = 'info', key = `${kind} ${String(text)}`): void {
   lastId += 1;
   const others = notices.peek().filter((each) => each.key !== key);

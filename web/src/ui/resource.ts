@@ -1,4 +1,4 @@
-/** What a page reads on request: kept while it is read again, and read again when the gateway is back. */
+/** Data that a page reads on request: kept while it is read again, and read again when the gateway is back. */
 import { useSignalEffect } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { backoffMs } from '../base/backoff.ts';

@@ -23,7 +23,7 @@ export const SPAN_MS: Readonly<Record<Window, number>> = {
   '30d': 30 * 24 * HOUR_MS,
 };
 
-/** So that each step can be told from the next. */
+/** Wide enough that each step can be told from the next. */
 const STEP_MS: Readonly<Record<Window, number>> = {
   '15m': MINUTE_MS,
   '1h': MINUTE_MS,

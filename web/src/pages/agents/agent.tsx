@@ -1,4 +1,4 @@
-/** One agent: what it does now, what it spends, what it was denied, and its family. */
+/** The page of an agent: its present work, its spending, its denials, and its family. */
 import type { Agent, AgentName, AuditEntry, Budget, Lineage } from '../../base/api-types.ts';
 import { agentName, count, money, shortTime } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';

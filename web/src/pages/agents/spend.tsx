@@ -1,4 +1,4 @@
-/** What an agent spends over time, as it estimates before it acts. */
+/** An agent's spending over time, as it estimates before it acts. */
 import type { AgentName, AuditEntry } from '../../base/api-types.ts';
 import { nowMs } from '../../base/clock.ts';
 import { clockTime, money } from '../../base/format.ts';
@@ -10,12 +10,12 @@ import { useResource } from '../../ui/resource.ts';
 const HOUR_MS = 3_600_000;
 const STEPS = 24;
 const RENEW_MS = 60_000;
-/** So many allowed checks are added up; of more, the newest. */
+/** Limits the allowed checks that are added up; of more, the newest count. */
 const MAX_ENTRIES = 5_000;
 
 type Steps = { readonly atMs: readonly number[]; readonly usd: readonly number[]; readonly isCut: boolean };
 
-/** What its allowed checks were estimated to cost, hour by hour, from the audit log. */
+/** Sums up the estimated costs of its allowed checks, hour by hour, from the audit log. */
 async function readSpend(agent: AgentName): Promise<Steps> {
   const firstMs = Math.floor(nowMs() / HOUR_MS) * HOUR_MS - (STEPS - 1) * HOUR_MS;
   const usd = Array.from({ length: STEPS }, () => 0);

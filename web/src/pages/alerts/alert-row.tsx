@@ -1,4 +1,4 @@
-/** One alert: what happened, to whom, and the way to its evidence. */
+/** An alert: the event, the parties, and the way to its evidence. */
 import { plural } from '../../base/format.ts';
 import type { Alert } from '../../standing/alert.ts';
 import { markSeen } from '../../standing/seen.ts';

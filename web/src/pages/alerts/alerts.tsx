@@ -1,4 +1,4 @@
-/** What somebody must have seen: it stays until it is opened or marked. */
+/** Alerts, which stay until they are opened or marked as seen. */
 import { plural } from '../../base/format.ts';
 import { markSeen, seen } from '../../standing/seen.ts';
 import { alerts, isStandingRead, openAlerts } from '../../standing/standing.ts';

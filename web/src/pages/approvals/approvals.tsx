@@ -17,7 +17,7 @@ import { TimeLeft } from './time-left.tsx';
 
 const STATES = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'used'];
 
-/** Those that wait are known already; the others are read. */
+/** Pending approvals are known already; the others are read. */
 function useList(state: string, orgId: string) {
   const isPending = state === 'pending';
   const pages = usePages<Approval>(

@@ -1,4 +1,4 @@
-/** One request for an approval: who, what, with which arguments, by which rule, and how long it waits. */
+/** A request for an approval: who, what, with which arguments, by which rule, and how long it waits. */
 import { useEffect } from 'preact/hooks';
 import type { Approval } from '../../base/api-types.ts';
 import { agentName, dateTime, money, shortTime } from '../../base/format.ts';
@@ -14,7 +14,7 @@ import { askDecision } from './decide.tsx';
 import { type Argument, diffOf, lastApproved } from './diff.ts';
 import { TimeLeft } from './time-left.tsx';
 
-/** Those that were approved of late, whether they have been used or not. */
+/** Reads recently approved requests, used or not. */
 async function readApproved(orgId: string): Promise<readonly Approval[]> {
   const pages = await Promise.all(
     ['used', 'approved'].map((state) =>

@@ -1,4 +1,4 @@
-/** What is different from the arguments that were approved last. Pure. */
+/** Compares a request with the arguments that were approved last. Pure. */
 import type { Approval } from '../../base/api-types.ts';
 
 export type Argument = {

@@ -80,7 +80,7 @@ export function AuditPage() {
   );
 }
 
-/** What has come since stays out of the way of a hand among the rows. */
+/** Newer entries stay out of the way of a hand among the rows. */
 function useHeldRows(found: readonly AuditEntry[], key: string, isHeld: () => boolean) {
   const shown = useRef<{ key: string; rows: readonly AuditEntry[] }>({ key, rows: [] });
   const [, redraw] = useState(0);

@@ -1,4 +1,4 @@
-/** One entry as a card: what happened, to whom, by which rule; on demand all that is recorded. */
+/** An entry as a card: the event, the parties, the rule; on demand all that is recorded. */
 import type { AuditEntry } from '../../base/api-types.ts';
 import { agentName, dateTime, shortTime } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';

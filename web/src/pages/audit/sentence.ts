@@ -1,4 +1,4 @@
-/** What an entry says, in words. Pure. */
+/** Describes an entry in words. Pure. */
 import type { AuditEntry } from '../../base/api-types.ts';
 import { wordsOfEvent } from '../operations/timeline.ts';
 

@@ -1,4 +1,4 @@
-/** What was spent, what is held back for what runs, what is left, and when it ends; the nearest to its end first. */
+/** Spending, reservations, the rest, and the end of each period; the nearest to its end first. */
 import type { Budget } from '../../base/api-types.ts';
 import { dateTime, money, plural } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';

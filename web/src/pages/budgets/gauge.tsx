@@ -43,7 +43,7 @@ export function Gauge({ label, period, reserved, isLabelHidden = false }: GaugeP
   );
 }
 
-/** What will become of it at the present rate. */
+/** Projects the period's spending at the present rate. */
 function Outlook({ period }: { readonly period: Period }) {
   const projection = projectionOf(period, nowMs());
   switch (projection.kind) {

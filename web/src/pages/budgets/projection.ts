@@ -3,7 +3,7 @@ import type { Budget } from '../../base/api-types.ts';
 
 export type Period = Budget['daily'];
 
-/** Of so short a time nothing can be said. */
+/** A shorter time allows no projection. */
 const LEAST_MS = 5 * 60_000;
 
 /** The share that is spent; null without a limit. */

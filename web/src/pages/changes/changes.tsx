@@ -1,4 +1,4 @@
-/** What people and files changed, over any time: the first question of every incident. */
+/** Changes made by people and files, over any time: the first question of every incident. */
 import type { Change } from '../../base/api-types.ts';
 import { nowMs } from '../../base/clock.ts';
 import { dateTime, plural, shortTime } from '../../base/format.ts';

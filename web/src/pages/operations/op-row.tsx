@@ -12,7 +12,7 @@ import { AgentLink, State } from '../../ui/names.tsx';
 export const opPath = (op: Pick<Op, 'opId' | 'orgId' | 'home'>): string =>
   `/operations/${encodeURIComponent(op.opId)}${opQuery(op)}`;
 
-/** What an operation does: the action first, and what it is done to. */
+/** Shows an operation's action first, and then its resource. */
 export const Doing = ({ op }: { readonly op: Pick<Op, 'action' | 'resource'> }) => (
   <>
     <span class="action">{op.action || '–'}</span>

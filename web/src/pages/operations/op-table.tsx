@@ -18,7 +18,7 @@ const COLUMNS = ['Action', 'Agent', 'State', 'Spent', 'Age'];
 /** However many come, the rows take new places no oftener: faster than that nobody can read. */
 const MOVE_EVERY_MS = 1_000;
 
-/** What is shown stays where it is; what has come since waits. After a new snapshot the same are new values. */
+/** Shown rows stay where they are; newer ones wait. After a new snapshot the same are new values. */
 const keepPlaces = (shown: readonly Op[]): readonly Op[] => shown.map((op) => model.get(op.key) ?? op);
 
 type Shown = { readonly key: string; readonly ops: readonly Op[]; readonly movedAtMs: number };

@@ -1,4 +1,4 @@
-/** One operation: what it does, what may be done to it, and all that happened to it. */
+/** The page of an operation: its action, the permitted signals, and its history. */
 import type { AuditEntry, OpRecord } from '../../base/api-types.ts';
 import { nowMs } from '../../base/clock.ts';
 import { agentName, dateTime, duration, money } from '../../base/format.ts';

@@ -1,4 +1,4 @@
-/** What happened to an operation, in order: its record and the audit log, told as moments. Pure. */
+/** The history of an operation, in order: its record and the audit log, told as moments. Pure. */
 import type { AuditEntry, OpRecord } from '../../base/api-types.ts';
 import { wordOf } from '../../live/op.ts';
 import { entryPath } from '../../standing/alert.ts';
@@ -60,7 +60,9 @@ function momentOf(entry: AuditEntry): Omit<Moment, 'afterMs'> {
   };
 }
 
-/** What the record knows and the log does not: that the agent acknowledged a signal, and what it has spent. */
+/**
+ * Adds the moments that the record knows and the log does not: that the agent acknowledged a signal, and its spending.
+ */
 function momentsOfRecord(record: OpRecord): readonly Omit<Moment, 'afterMs'>[] {
   const { acknowledged_at: acknowledged, ended, spent_usd: spent, updated_at: updated } = record;
   const plain = { by: null, tone: 'plain', href: null } as const;

@@ -1,4 +1,4 @@
-/** What waits for a person: halts in force, alerts that nobody has seen, requests for an approval. */
+/** Work that waits for a person: halts in force, alerts that nobody has seen, requests for an approval. */
 import { count, dateTime } from '../../base/format.ts';
 import { askRelease, haltScopeWords } from '../../control/halt-dialog.tsx';
 import { can } from '../../session/session.ts';

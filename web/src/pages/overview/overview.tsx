@@ -89,7 +89,7 @@ async function readTopBudget(): Promise<Budget | undefined> {
   return budgets[0];
 }
 
-/** One sentence: whether anything waits for a person. */
+/** Tells in one sentence whether anything waits for a person. */
 function Verdict() {
   const [alerts, approvals, halts] = [openAlerts.value.length, pendingApprovals.value.length, activeHalts.value.length];
   if (status.value === 'waiting') return <span class="verdict bad">The gateway cannot be reached.</span>;

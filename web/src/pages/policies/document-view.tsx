@@ -1,4 +1,4 @@
-/** One document: its rules with how often each was hit, and its source. */
+/** A policy document: its rules with how often each was hit, and its source. */
 import { useEffect, useState } from 'preact/hooks';
 import type { PolicyDocument, Rule } from '../../base/api-types.ts';
 import { count } from '../../base/format.ts';

@@ -3,7 +3,7 @@ export type Part = { readonly kind: 'key' | 'text' | 'comment' | 'string' | 'mar
 
 const TAB = '  ';
 
-/** Where a comment begins: at the start or behind a space, and not within quotes. */
+/** Finds the beginning of a comment: at the start or behind a space, and not within quotes. */
 function commentAt(line: string): number {
   let quote = '';
   for (let at = 0; at < line.length; at += 1) {

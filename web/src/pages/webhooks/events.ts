@@ -1,4 +1,4 @@
-/** What a webhook can be told of, in the order of the gateway. */
+/** Events that webhooks can subscribe to, in the order of the gateway. */
 import type { Webhook } from '../../base/api-types.ts';
 
 export const EVENTS: readonly Webhook['events'][number][] = [
