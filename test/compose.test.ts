@@ -1,4 +1,4 @@
-/** What can be said of compose.cluster.yaml without containers: its gateways start as one, and all that it names is there. */
+/** Checks of compose.cluster.yaml without containers: its gateways start as one, and all that it names is there. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,4 @@
-/**
- * What can be said of the container image without building it: its build gets all it needs, and finds what it ships.
- */
+/** Checks of the container image without building it: its build gets all it needs, and finds what it ships. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** What can be said of deploy/ without containers, Grafana or a service manager: it names what there is. */
+/** Checks of deploy/ without containers, Grafana or a service manager: it names what there is. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

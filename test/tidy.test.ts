@@ -1,4 +1,4 @@
-/** What holds for the sources as a whole, and what nobody should have to look for in a review. */
+/** Rules for the sources as a whole, so that no review has to look for them. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -22,7 +22,7 @@ const filesIn = (...folders: string[]): string[] => allFilesIn(...folders).filte
 const testFiles = filesIn().filter((path) => path.endsWith('.test.ts'));
 /** A package of its own. */
 const SDK = 'sdk/typescript/src/';
-/** What others import of it. */
+/** The entries that others import. */
 const SDK_ENTRIES = Object.keys(
   (JSON.parse(read('sdk/typescript/package.json')) as { readonly exports: object }).exports,
 ).map((name) => `${SDK}${name === '.' ? 'index' : name.slice('./'.length)}.ts`);
@@ -182,7 +182,7 @@ describe('tidy', () => {
   /** A library may have more than one entry. */
   const libraryOf = (to: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to;
 
-  /** Where each library is named; a folder means its files. */
+  /** The files that name each library; a folder means its files. */
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
     '@grpc/grpc-js': ['sdk/typescript/src/grpc-transport.ts'],
     '@pydantic/genai-prices': ['src/threads/prices/price-table.ts'],
@@ -238,7 +238,7 @@ describe('tidy', () => {
     ).toEqual([]);
   });
 
-  /** What is built into the dashboard. */
+  /** Libraries built into the dashboard. */
   const WEB_LIBRARIES: Readonly<Record<string, readonly string[]>> = {
     '@preact/signals': ['web/src/'],
     '@tanstack/virtual-core': ['web/src/ui/virtual-rows.ts'],
@@ -278,7 +278,7 @@ describe('tidy', () => {
     expect(Object.keys(allowScripts).sort()).toEqual([...new Set(scripted)].sort());
   });
 
-  /** What is loaded with a file, before anything is known of what it will have to do. */
+  /** Modules loaded with a file, before any of its functions runs. */
   const loadedWith = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
     for (const edge of imports.filter(({ from, isType, isLazy }) => from === path && !isType && !isLazy)) {
       if (isFile(edge) && !seen.has(edge.to)) loadedWith(edge.to, seen.add(edge.to));

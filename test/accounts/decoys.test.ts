@@ -1,5 +1,5 @@
 /**
- * What a refused sign-in costs after the parameters of hashing have been changed, while accounts still have hashes of
+ * The cost of a refused sign-in after the parameters of hashing have been changed, while accounts still have hashes of
  * the old ones.
  */
 import { describe, expect, test } from 'vitest';

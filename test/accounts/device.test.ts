@@ -1,4 +1,4 @@
-/** Whoever has signed in before is not locked out by others (docs/spec.md, Lockout). */
+/** A person who has signed in before is not locked out by others (docs/spec.md, Lockout). */
 import { describe, expect, test } from 'vitest';
 import { fail } from '../../src/core/base/result.ts';
 import {

@@ -149,7 +149,7 @@ describe('invites', () => {
     valueOf(await scene.changeRole({ principal: owner, accountId: admin.id, role: 'admin' }));
     expect((await accept(inviteToken)).ok).toBe(true);
 
-    // One who is owner no more makes no owner, though an admin may still invite.
+    // A former owner makes no owner, though an admin may still invite.
     const second = valueOf(
       await accept(
         valueOf(await scene.invite({ principal: owner, email: 'second@example.com', role: 'owner', orgId: undefined }))

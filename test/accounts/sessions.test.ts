@@ -186,7 +186,7 @@ describe('sessions', () => {
     await scene.postgres.close();
     expect(await scene.refresh({ refreshToken })).toEqual(AWAY);
     expect(await scene.logout({ refreshToken })).toEqual(AWAY);
-    // Of these it need not be asked: there is no session to end.
+    // These need no question to the store: there is no session to end.
     for (const none of [undefined, 'nonsense']) expect((await scene.logout({ refreshToken: none })).ok).toBe(true);
   });
 

@@ -73,7 +73,10 @@ describe('accounts start', () => {
     },
   );
 
-  /** Of each thread of this process. The 19th field of a thread's `stat`; the second, its name, may hold blanks. */
+  /**
+   * Returns the niceness of each thread of this process. The 19th field of a thread's `stat`; the second, its name, may
+   * hold blanks.
+   */
   const niceness = (): readonly number[] =>
     readdirSync('/proc/self/task').map((thread) =>
       Number(

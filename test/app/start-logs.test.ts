@@ -1,4 +1,4 @@
-/** What gateways of a cluster ask of one another's audit logs. */
+/** Questions of a cluster's gateways about one another's audit logs. */
 import { describe, expect, test } from 'vitest';
 import { shareLogs } from '../../src/app/start-logs.ts';
 import { ClusterPeers } from '../../src/cluster/questions.ts';

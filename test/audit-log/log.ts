@@ -29,7 +29,7 @@ export function openWriter(directory: string, options: Partial<AuditWriterOption
   return opened.value.writer;
 }
 
-/** One batch; returns the id of its first entry. */
+/** Appends a batch; returns the id of its first entry. */
 export function append(
   writer: AuditWriter,
   drafts: readonly (Partial<AuditDraft> & { readonly timestampMs?: number })[],
@@ -69,7 +69,7 @@ export const segmentsOf = (directory: string): string[] =>
   readdirSync(directory)
     .filter((name) => /^\d{16}\.ndjson$/.test(name))
     .sort();
-/** So many drafts with reasons that tell them apart. */
+/** Makes drafts with distinct reasons. */
 export const numbered = (count: number): { reason: string }[] =>
   Array.from({ length: count }, (_, index) => ({ reason: `reason ${index}` }));
 

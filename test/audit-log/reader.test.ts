@@ -55,7 +55,7 @@ const filters: fc.Arbitrary<AuditFilter> = fc.record(
   { requiredKeys: [] },
 );
 
-/** What each pattern stands for here. */
+/** The actions that each pattern stands for here. */
 const ACTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   '*': ['tool.call', 'file.write'],
   'tool.*': ['tool.call'],

@@ -46,7 +46,7 @@ describe('segment index', () => {
     expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual([200, 100]);
     const path = join(directory, '0000000000000001.idx');
     const whole = readFileSync(path);
-    // What it says of single values stands at its end.
+    // The facts about single values stand at its end.
     for (let end = 16; end <= 160; end += 16) {
       writeFileSync(
         path,

@@ -153,7 +153,7 @@ describe('witness', () => {
     const writer = openWriter(other, { segmentBytes: 1000 });
     for (const payload of witnessed) {
       append(writer, [{ eventType: 'CheckpointWitnessed', actor: 'key:branch', payload }]);
-      // What others write into that log is none, whatever it looks like.
+      // Entries that others write into that log are no statements, whatever they look like.
       append(writer, [{ eventType: 'ActionDenied', actor: 'key:branch', payload: { ...payload, id: 999 } }]);
       append(writer, [{ reason: JSON.stringify({ ...payload, id: 999 }), payload: { attributes: payload } }]);
     }

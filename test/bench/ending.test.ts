@@ -1,4 +1,4 @@
-/** What a load tester finds after a benchmark that did not run to its end. */
+/** The leftovers of a benchmark that did not run to its end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

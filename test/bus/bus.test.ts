@@ -26,7 +26,7 @@ type TestBus = {
 type Adapter = {
   readonly name: string;
   readonly isHere: boolean;
-  /** Where gateways meet who meet nobody else. */
+  /** A meeting point of gateways that meet nobody else. */
   place(): Promise<string>;
   create(place: string, frames: { readonly self: RunId; readonly secret: string }): NatsBus | PostgresBus;
   /** Sends to all, as somebody who can reach the place and does not have the secret, and hears what is said there. */
@@ -63,7 +63,7 @@ const ADAPTERS: readonly Adapter[] = [
   {
     name: 'NATS',
     isHere: NATS_SERVER !== undefined,
-    // Those of one test have a secret of their own, and so do not hear the others.
+    // Gateways of one test share a secret, and so do not hear the others.
     place: async () => nats.url,
     create: natsBus,
     intrude: async (url, secret) => {

@@ -1,4 +1,4 @@
-/** What is lost between gateways is noticed, and what comes twice, late or from strangers is dropped. */
+/** Messages lost between gateways are noticed, and repeated, late or foreign ones are dropped. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Frames } from '../../src/bus/frames.ts';
 import type { RunId } from '../../src/ports/cluster.ts';

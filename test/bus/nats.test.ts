@@ -1,4 +1,4 @@
-/** What is NATS's own about the bus: its servers, who may use them, and what is said where the settings are wrong. */
+/** Details of NATS as a bus: its servers, their credentials, and the messages about wrong settings. */
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

@@ -165,7 +165,7 @@ describe('audit', () => {
     await send(own.key, statement);
     await send(own.key, statement);
     await send(others.key, { ...statement, id: 9_000, hash: 'b'.repeat(64) });
-    // Whoever has cut the log cannot take that back, or state anything else.
+    // The author of a cut log cannot take that back, or state anything else.
     const [first = ''] = readFileSync(segmentIn(join(dataDir, 'audit')), 'utf8').split('\n');
     const { hash } = JSON.parse(first) as { hash: string };
     await expect(send(own.key, { ...statement, id: 1, hash })).rejects.toThrow('it answered 409');

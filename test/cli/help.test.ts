@@ -79,7 +79,7 @@ describe('help', () => {
   });
 
   const isDocument = (name: string): boolean => name.endsWith('.md');
-  /** Of each command as it is printed, the words up to a comment or another command. */
+  /** Collects each printed command: its words up to a comment or another command. */
   const printedIn = (path: string): readonly string[] =>
     [...readFileSync(join(PACKAGE_ROOT, path), 'utf8').matchAll(/(?:^|`|; )(?:npx )?svc ([a-z][^`#;\n]*)/gm)].map(
       ([, words]) => words!.trim(),

@@ -17,7 +17,7 @@ const FILES: Readonly<Record<string, string>> = {
 };
 const TOOLS = Object.keys(FILES);
 
-/** What its user had before, in a layout that no program would write. */
+/** Settings that a user had before, in a layout that no program would write. */
 const EXISTING: Readonly<Record<string, string>> = {
   'claude-code':
     '{"model": "opus",\n    "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}}',
@@ -131,7 +131,7 @@ describe('svc hooks', () => {
     const spoiled = spoil(home.read(tool));
     expect(spoiled).not.toBe(home.read(tool));
     home.write(tool, spoiled);
-    // Of Codex, exit status 2 of the command itself already blocks; but not that of a shell that does not find it.
+    // With Codex, exit status 2 of the command itself already blocks; but not that of a shell that does not find it.
     if (tool === 'codex' && !spoiled.includes('features')) home.write(tool, spoiled.replaceAll('/main.js', '/gone.js'));
     expect((await home.svc(['doctor', tool])).status).toBe(1);
   });

@@ -1,4 +1,4 @@
-/** What follows changes at a gateway: the live table, a watch, a followed log. */
+/** Views that follow changes at a gateway: the live table, a watch, a followed log. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';

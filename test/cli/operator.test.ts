@@ -462,7 +462,7 @@ describe('operator', () => {
     expect((await svc('logs --team many --limit 101')).stderr).toBe('');
   });
 
-  /** What a command prints on a terminal of so many columns. */
+  /** Prints a command on a terminal of so many columns. */
   async function linesOn(columns: number, command: string): Promise<readonly string[]> {
     const terminal = cli.inTerminal(command.split(' '), { columns, env: { NO_COLOR: '1' } });
     await terminal.ended;

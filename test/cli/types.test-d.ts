@@ -1,4 +1,4 @@
-/** What the compiler must and must not take. Checked by `npm run typecheck`, never run. */
+/** Types that the compiler must or must not take. Checked by `npm run typecheck`, never run. */
 import { expectTypeOf } from 'vitest';
 import type { requestOf } from '../../src/cli/commands/check.ts';
 import type { CheckActionRequest } from '../../src/doors/proto/messages.ts';

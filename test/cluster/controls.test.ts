@@ -15,7 +15,7 @@ const sent = (signal: 'pause' | 'resume' | 'terminate') => ({ agent: AGENT, opId
 /** The table, as all gateways see it. */
 class Table {
   isAway = false;
-  /** What is asked of it meanwhile gets no answer. */
+  /** Questions to it meanwhile get no answer. */
   isSilent = false;
   /** A reading has all that there is. */
   isWhole = false;
@@ -41,7 +41,7 @@ describe('orders to operations', () => {
   let one: ReturnType<typeof open>;
   let two: ReturnType<typeof open>;
   let nowMs: number;
-  /** What barriers have carried to the others, the last one last. */
+  /** Details that barriers have carried to the others, in their order. */
   let carried: unknown[];
   const open = (member: FakeMember) => {
     const delivered: number[] = [];

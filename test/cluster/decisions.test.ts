@@ -166,7 +166,7 @@ describe('halts of other gateways', () => {
 });
 
 describe('approvals of other gateways', () => {
-  /** One database whose rows are at hand at once. */
+  /** A database whose rows are at hand at once. */
   function openShared(others: readonly Pick<Member, 'run' | 'state'>[] = []) {
     const governor = openGovernor({ policies: ASKING });
     const commands = commandsOf(governor);

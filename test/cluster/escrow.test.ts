@@ -28,7 +28,7 @@ type GatewayRule =
   | 'stops without the ledger';
 type Rule = LedgerRule | GatewayRule;
 
-/** One gateway as far as the rules go. */
+/** A gateway as far as the rules go. */
 type Side = {
   readonly run: string;
   granted: number;
@@ -72,7 +72,7 @@ class World {
   made = 0;
   /** Runs that have crashed or were replaced. */
   ends = 0;
-  /** What a server knows that has missed the last exchange; undefined: there was none, or it took over before. */
+  /** A server that has missed the last exchange; undefined: there was none, or it took over before. */
   behind: ModelLedger | undefined;
   hasFailedOver = false;
 
@@ -242,7 +242,7 @@ class World {
     this.ledger.free(side.run);
   }
 
-  /** What was spent, and what operations may still spend. */
+  /** Spending, and the amounts that operations may still spend. */
   get used(): number {
     const sum = (of: readonly { readonly spent: number; readonly reserved: number }[]): number =>
       of.reduce((all, { spent, reserved }) => all + spent + reserved, 0);

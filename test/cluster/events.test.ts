@@ -11,7 +11,7 @@ type Gateway = {
   readonly events: SharedEvents;
   readonly shown: UnnumberedEvent[];
   readonly lost: number[];
-  /** What the others watch here, last. */
+  /** The last interest of watchers elsewhere. */
   interest: Interest | undefined;
 };
 

@@ -38,7 +38,7 @@ class Cluster {
       compiled: 0,
       isCutOff: false,
       canRecord: true,
-      /** What it does not know yet, as an older release. */
+      /** A question it does not know yet, as an older release. */
       refuses: undefined as string | undefined,
       logged: 0,
       policies: new ClusterPolicies({

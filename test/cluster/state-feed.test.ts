@@ -11,11 +11,11 @@ import type { Barrier, Bus, SharedStates, StateRow, StateWrite } from '../../src
 
 const AWAY: Fault = { kind: 'store_unreachable', retryAfterSecs: 1 };
 
-/** One database: a lock for each key, and rows with versions. */
+/** A database: a lock for each key, and rows with versions. */
 class FakeDatabase {
   readonly rows = new Map<string, StateRow>();
   readonly #locks = new Map<string, Promise<unknown>>();
-  /** What the next turn meets: no connection, or one that breaks before the commit. */
+  /** The failure of the next turn: no connection, or one that breaks before the commit. */
   nextFailure: 'connect' | 'commit' | undefined;
   turns = 0;
   nowMs = 1_000;
@@ -127,7 +127,7 @@ describe('what people decide at several gateways', () => {
     expect(allowed(uses)).toBe(1);
     expect(uses.every(({ ok: isOk }) => isOk)).toBe(true);
     expect(database.rows.get('a')).toMatchObject({ body: { uses: 1 }, version: 1 });
-    // Whoever waits for the turn of one key is decided together.
+    // Uses that wait for the turn of one key are decided together.
     expect(database.turns).toBeLessThanOrEqual(6);
   });
 
@@ -166,7 +166,7 @@ describe('what people decide at several gateways', () => {
   test('is answered when all gateways act by it, with the names of those that do not', async () => {
     const database = new FakeDatabase();
     const { use, passed, sent } = openGateway(database, 2);
-    // Of a first use, the database tells whoever comes next.
+    // After a first use, later ones learn of it from the database.
     expect(await use('a')).toEqual(ok([]));
     expect([passed, sent]).toEqual([[], [{ type: 'changed', topic: 'halts' }]]);
     expect(await use('a')).toEqual(ok(['slow']));
@@ -185,7 +185,7 @@ describe('what people decide at several gateways', () => {
     await two.use('a');
     expect(await one.feed.save('a', { uses: 1 })).toEqual([]);
     expect(database.rows.get('a')?.body).toEqual({ uses: 3 });
-    // One that nobody has seen is gone again.
+    // A row that nobody has seen is removed again.
     await one.use('b');
     one.registry.delete('b');
     await one.feed.remove('b');

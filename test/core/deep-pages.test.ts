@@ -9,7 +9,7 @@ import { ADMIN, openGovernor } from '../support/governor.ts';
 const AGENTS = 100_000;
 const NO_OPS = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
 
-/** One huge org with one huge team, and behind it as many orgs of one agent each, all of one name. */
+/** Registers a huge org with a huge team, and behind it as many orgs of one agent each, all of one name. */
 function fill(agents: AgentRegistry): AgentRegistry {
   const register = (orgId: string, teamId: string, agentId: string): void =>
     void agents.register({

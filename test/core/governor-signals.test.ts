@@ -1,4 +1,4 @@
-/** What the governor says of operators' signals; the boxes themselves are in signals.test.ts. */
+/** The governor's effects of operators' signals; the boxes themselves are in signals.test.ts. */
 import { describe, expect, test } from 'vitest';
 import {
   ADMIN,

@@ -77,7 +77,7 @@ const step = fc.oneof(
   },
 );
 
-/** What an operation holds for its agent: the dearest estimate since it last held nothing, less what was used of it. */
+/** The amount that an operation holds for its agent: the highest estimate since it last held nothing, minus usage. */
 type Held = { readonly agent: AgentIdentity; readonly cost: number; readonly untilMs: number };
 
 describe('held money properties', () => {

@@ -50,7 +50,7 @@ describe('limits', () => {
     // Agents of no org are no org.
     for (const op of ['t:4', 't:5', 't:6'])
       expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
-    // Those that have ended are there until they are swept.
+    // Ended operations count until they are swept.
     governor.apply<'complete-op'>(completionOf(SIBLING, 't:2'), 1);
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
     governor.apply<'control-op'>(controlOf('t:1', 'terminate'), 1);

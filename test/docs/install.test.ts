@@ -1,4 +1,7 @@
-/** What the documents tell a newcomer to type: from the packages as `npm run pack` makes them, against a gateway. */
+/**
+ * Commands that the documents tell a newcomer to type: from the packages as `npm run pack` makes them, against a
+ * gateway.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +36,7 @@ describe('a newcomer who types what the documents say', () => {
       const [tarball] = readdirSync(join(folder, 'artifacts')).filter((file) => new RegExp(`^${name}-\\d`).test(file));
       execFileSync('tar', ['-xzf', join(folder, 'artifacts', tarball!), '--strip-components', '1', '-C', installed]);
     }
-    // What npm would fetch.
+    // Packages that npm would fetch.
     for (const name of readdirSync(join(PACKAGE_ROOT, 'node_modules')))
       if (!name.startsWith('.') && name !== 'svc-gateway-sdk')
         symlinkSync(join(PACKAGE_ROOT, 'node_modules', name), join(modules, name));

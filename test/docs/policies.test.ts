@@ -1,4 +1,4 @@
-/** What docs/policies.md shows is what policies do. */
+/** The examples of docs/policies.md behave as they say. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What docs/webhooks.md prints for receivers verifies the calls that the gateway makes. */
+/** The receivers printed in docs/webhooks.md verify the calls that the gateway makes. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

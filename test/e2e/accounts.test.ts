@@ -15,7 +15,7 @@ import { layDatabase, withPostgres } from '../support/postgres.ts';
 const newDatabase = withPostgres();
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
-/** Where user namespaces are not to be had, root's PostgreSQL runs as another account, which must reach the folder. */
+/** Without user namespaces, root's PostgreSQL runs as another account, which must reach the folder. */
 function reachableFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-accounts-'));
   chmodSync(folder, 0o711);

@@ -34,7 +34,7 @@ rules:
 `;
 
 let gateway: TestGateway;
-/** Of the operations of one test; their arguments hold it too, so that no two tests share an approval. */
+/** The trace of the operations of one test; their arguments hold it too, so that no two tests share an approval. */
 let trace = 't0';
 let tests = 0;
 

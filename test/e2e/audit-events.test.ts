@@ -137,7 +137,7 @@ describe('audit events', () => {
 
   type Row = {
     readonly provoke: () => Promise<unknown>;
-    /** What the newest such entry says. */
+    /** The expected newest entry. */
     readonly entry: object;
   };
   const OF_AGENT = { lineage: AGENT };

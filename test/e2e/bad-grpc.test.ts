@@ -1,4 +1,4 @@
-/** What a client of gRPC may send that no honest one would, to a gateway that is really there. */
+/** Hostile gRPC clients, against a gateway that is really there. */
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';

@@ -1,7 +1,4 @@
-/**
- * What a client may send that no honest one would: each gets a clear error or a closed connection, and nothing stays
- * behind.
- */
+/** Hostile requests: each gets a clear error or a closed connection, and nothing stays behind. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';

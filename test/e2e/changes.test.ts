@@ -1,4 +1,4 @@
-/** What people and files have changed, and statistics that last: both over a restart (docs/spec.md, Changes). */
+/** Changes made by people and files, and statistics that last: both over a restart (docs/spec.md, Changes). */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';

@@ -28,7 +28,7 @@ type CodingAgent = {
   readonly tool: string;
   readonly variable: string;
   readonly args: (modelUrl: string) => readonly string[];
-  /** What it needs beside the variables that all get, so that it asks the scripted model. */
+  /** Variables beside those that all get, so that it asks the scripted model. */
   readonly env?: (modelUrl: string) => Readonly<Record<string, string>>;
   /** Below the home directory: settings that are there before ours. */
   readonly settings?: readonly [file: string, settings: object];

@@ -1,4 +1,4 @@
-/** What is left when the gateway, or one of its threads, ends without notice (docs/spec.md, Audit). */
+/** The state after the gateway, or one of its threads, ends without notice (docs/spec.md, Audit). */
 import { cpSync, existsSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -219,7 +219,7 @@ describe('a thread', () => {
   const entriesInFlight = async (gateway: TestGateway): Promise<number> =>
     Number(/^svc_audit_entries_in_flight (\d+)/m.exec((await gateway.call('GET', '/metrics')).body)?.[1]);
 
-  /** What dies of a gateway in each arrangement, and how the log names it. */
+  /** The threads of a gateway that can die in each arrangement, and their names in the log. */
   const DEATHS = [
     {
       env: THREADED,
@@ -414,7 +414,8 @@ describe('a thread', () => {
       await gateway.stop('SIGTERM');
       locksLeft.push(existsSync(join(gateway.dataDir, 'lock')));
     }
-    // Of three one: a machine that stands still may use up the three seconds that are left after the bound.
+    // A single success of three suffices: a machine that stands still may use up the three seconds that are left after
+    // the bound.
     expect(locksLeft).toContain(false);
   });
 });

@@ -104,7 +104,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
       status: 503,
       code: 'audit_unavailable',
     });
-    // One entry alone may still fit where a batch of them does not; then it is there.
+    // A single entry may still fit where a batch does not; then it is there.
     const { status } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] });
     expect(
       auditEntries(gateway.dataDir).filter(
@@ -168,7 +168,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     const metrics = (await gateway.call('GET', '/metrics')).body as string;
     expect(Number(/^svc_audit_entries_lost_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(300);
     expect(metrics).toMatch(/^svc_audit_writable 0$/m);
-    // What makes or revokes credentials is not done without a record.
+    // Credentials are not made or revoked without a record.
     expect(await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'unrecorded', scopes: ['read'] })).toMatchObject({
       status: 503,
       body: { code: 'audit_unavailable', detail: UNWRITABLE },

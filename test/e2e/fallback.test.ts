@@ -175,7 +175,7 @@ describe('fallback', () => {
     );
     await once(socket, 'end');
     expect(text).toMatch(/^HTTP\/1\.1 401 /);
-    // Where the other end is gone, what is written is answered with a reset.
+    // A write to a connection whose other end is gone is answered with a reset.
     await expect
       .poll(() => {
         socket.write('x');

@@ -47,7 +47,7 @@ describe('first account', () => {
     const { host } = new URL(gateway.url);
     const json = { 'content-type': 'application/json' };
     const attacks = [
-      // What a page can send without asking the gateway first: a form, text, and a blob without a type.
+      // Requests that a page can send without asking the gateway first: a form, text, and a blob without a type.
       [['POST', REGISTER], { host, origin: 'http://evil.test' }],
       [['POST', REGISTER], { host }],
       [['POST', REGISTER], { host, 'content-type': 'text/plain' }],

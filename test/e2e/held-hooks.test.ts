@@ -83,7 +83,7 @@ describe('held hooks', () => {
     last.leave();
   }, 60_000);
 
-  /** One that finds a place again. */
+  /** Waits for a call that finds a place again. */
   async function eventuallyHeld() {
     let held = write('acme');
     await eventually(async () => {

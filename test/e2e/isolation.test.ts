@@ -107,7 +107,7 @@ describe('isolation', () => {
       keyIds[org] = id;
       tokens[org] = (await gateway.call('POST', '/api/v1/agents', { agent: agentOf(org) })).body.credential_token;
       await live(org);
-      // Of an agent that asks nothing: what this org does must not stop.
+      // The halt covers an agent that asks nothing: the activity of this org must not stop.
       const halt = { scope: `agent:${org}/search/idle`, reason: 'test' };
       haltIds[org] = (await gateway.call('POST', '/api/v1/halts', halt)).body.halt.id;
       const hook = { url: 'http://127.0.0.1:9/', events: ['violation'], org_id: org };
@@ -122,7 +122,7 @@ describe('isolation', () => {
 
   type Shown = { readonly status: number; readonly body: unknown };
 
-  /** What an answer tells, with what it says of the asked name, and of its own place in the log, taken out. */
+  /** Returns an answer without its mentions of the requested name, and of its own place in the log. */
   async function shown(
     method: string,
     path: string,

@@ -61,7 +61,7 @@ describe('rate limit', () => {
     }
     const { body } = await gateway.call('GET', '/api/v1/logs?event_type=ActionDenied&per_page=1000');
     const recorded = (body as { entries: { payload: { network: string; resource: string } }[] }).entries;
-    // One a second trickles in.
+    // Refusals are recorded about once a second.
     expect(recorded.length).toBeGreaterThanOrEqual(60);
     expect(recorded.length).toBeLessThan(90);
     expect(recorded[0]!.payload).toMatchObject({ network: '127.0.0.1', resource: 'x'.repeat(128) });

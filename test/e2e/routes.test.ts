@@ -23,7 +23,7 @@ const scoped = (other: number, read: number, write: number, admin: number): read
   admin,
 ];
 
-/** What each row answers to each caller. A new row of the API has no place here yet, and fails the first test. */
+/** The answer of each row to each caller. A new row of the API has no place here yet, and fails the first test. */
 const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/auth/token': [401, 401, 401, 401, 200, 200, 200, 200],
   'get /api/v1/iam/api-keys/self': scoped(200, 200, 200, 200),

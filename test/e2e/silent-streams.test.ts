@@ -7,7 +7,7 @@ import { startTestGateway } from '../support/gateway.ts';
 import { residentMib } from '../support/memory.ts';
 
 const CONNECTIONS = 24;
-/** One less than a connection may have. */
+/** The most that a connection may have, but one. */
 const STREAMS = 255;
 
 /** From an address of its own: one alone may have few streams without a credential. */
@@ -44,7 +44,7 @@ describe('silent streams', () => {
     for (const session of sessions)
       calls.push(...(await beginCalls(session, '/svc.governance.v1.PolicyService/StreamCheckActions')));
     expect(calls).toHaveLength(CONNECTIONS * STREAMS);
-    // Of all streams that a thread may have, an eighth; the others are refused at once.
+    // An eighth of all streams that a thread may have is for them; the others are refused at once.
     await eventually(() => expect(calls.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(5_000));
     expect(calls.filter(({ closed }) => !closed).length).toBeGreaterThan(4_000);
     expect(residentMib(gateway.process.pid) - before).toBeLessThan(150);

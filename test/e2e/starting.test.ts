@@ -1,4 +1,4 @@
-/** What happens to a gateway that is not ready yet: signals, and addresses. */
+/** Signals and addresses of a gateway that is not ready yet. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -27,7 +27,7 @@ function dataFolder(): string {
   return folder;
 }
 
-/** Where the command is started itself: on free ports, as a gateway may run on the default ones. */
+/** Settings if the command is started itself: on free ports, as a gateway may run on the default ones. */
 const ON_FREE_PORTS = { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0' };
 
 /** Command lines of this machine that name the folder. */
@@ -335,7 +335,7 @@ describe('starting', () => {
       if (file.includes('uws_')) throw new Error("/lib/libc.so.6: version 'GLIBC_2.38' not found (required by " + file + ")");
       return dlopen(module, file, ...rest);
     };`)}`;
-  /** Of the older build there is none for later releases of Node.js. */
+  /** The older library has no build for later releases of Node.js. */
   const OLDER =
     Number.parseInt(process.versions.node, 10) === 20 ? 'needs glibc 2.38' : /has no build for [^,;]*/.source;
   const WHY = `uWebSockets.js needs glibc 2.38, uWebSockets.js 20.30 ${OLDER}; use a system with a newer glibc, such as Debian 13 or Ubuntu 24.04, or Node.js 20`;

@@ -11,7 +11,7 @@ import { type Frame, openStream, Refused, type StreamClient, type StreamOptions 
 
 let gateway: TestGateway;
 const open: StreamClient[] = [];
-/** Of an operation that was registered without a check. */
+/** The view of an operation that was registered without a check. */
 const UNCHECKED = {
   action: null,
   resource: null,

@@ -85,7 +85,7 @@ async function overTls(address: string, options: ConnectionOptions = {}): Promis
 const serialAt = async (address: string): Promise<string> =>
   (await overTls(address)).getPeerX509Certificate()?.serialNumber ?? '';
 
-/** What an agent is told of its first check. */
+/** Returns the answer to an agent's first check. */
 async function checkOverGrpc(address: string, client: Client = {}): Promise<object> {
   const agent = createAgentClient({
     address,

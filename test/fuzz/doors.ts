@@ -12,7 +12,7 @@ const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 const RPC_AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
 const LANES = 8;
-/** Of whoever never gets an answer. A machine that is busy with other things may take long. */
+/** A request that takes longer counts as never answered. A machine that is busy with other things may take long. */
 const HANG_MS = 30_000;
 
 const RPC_BODIES: Readonly<Record<string, Json>> = {
@@ -76,7 +76,7 @@ const GRPC_PATHS = [
   '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse',
   '/grpc.health.v1.Health/Check',
 ];
-/** Of each, many in a row once held the gateway up: parts of messages, texts beyond ASCII, groups, unknown fields. */
+/** Many of each in a row once held the gateway up: parts of messages, texts beyond ASCII, groups, unknown fields. */
 const HOSTILE_FIELDS = ['0a00', '1a00', '2a00', '6a00', '1a020a00', '1a02c3a9', '3a00', '7800', '7b7b7c7c'];
 /** As the HTTP request of a CheckRequest of Envoy. */
 const inEnvoy = (http: Buffer): Buffer => field(1, field(4, field(2, http)));
@@ -88,7 +88,7 @@ const GRPC_BYTES = [
   ...HOSTILE_FIELDS.map((hex) => inEnvoy(Buffer.alloc(4_000, Buffer.from(hex, 'hex')))),
 ];
 
-/** What a gateway without accounts answers to whoever wants to sign in (docs/errors.md). */
+/** The declared answer of a gateway without accounts to a sign-in (docs/errors.md). */
 const DECLARED = /"code":"account_store_unavailable"/;
 
 export type FuzzedDoors = { readonly statuses: ReadonlyMap<string, number>; readonly slowestMs: number };
@@ -122,7 +122,7 @@ export async function fuzzDoors(gateway: TestGateway, seed: number, requests: nu
   return { statuses, slowestMs };
 }
 
-/** What may stand in a request line. */
+/** Characters that may stand in a request line. */
 const wellFormed = (text: string): string => text.replaceAll(/\p{Cs}/gu, '\ufffd');
 const encoded = (text: string): string =>
   wellFormed(text).replaceAll(/[^\x21-\x7e]|#/gu, (character) => encodeURIComponent(character));

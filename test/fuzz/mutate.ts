@@ -75,7 +75,7 @@ export class Mutator {
     return this.isOdds(0.7) ? 1 : this.below(5);
   }
 
-  /** One of the examples, or the beginning of one with the end of another, changed in a few places. */
+  /** Returns an example, or the beginning of one with the end of another, changed in a few places. */
   text(examples: readonly string[], words: readonly string[] = []): string {
     let text = this.of(examples);
     if (this.isOdds(0.2)) text = spliced(text, this.of(examples), this.#random);

@@ -131,7 +131,7 @@ const MESSAGES: Partial<Readonly<Record<MessageName, Json>>> = {
   WaitApprovalRequest: { agent: AGENT, credentialToken: TOKEN, approvalId: 'a' },
 };
 
-/** What follows the codec: each field is judged by itself. */
+/** Parsers behind the codec: each field is judged by itself. */
 const FOLLOWED: Partial<Readonly<Record<MessageName, (message: never) => { ok: boolean }>>> = {
   CheckActionRequest: (message) => checkCommandOf(message, undefined),
   RegisterAgentRequest: (message) => registrationOf(message, ADMIN),
@@ -439,7 +439,7 @@ const heads = (mutator: Mutator): boolean => {
   return !('code' in read);
 };
 
-/** What was read is what is written again. */
+/** A value that was read is written as it was. */
 const time = (input: string): boolean => {
   const ms = msOfRfc3339(input);
   if (ms !== undefined && msOfRfc3339(rfc3339(ms)) !== ms) throw new Error(`${input} is read as ${ms}`);

@@ -1,4 +1,4 @@
-/** What the agent sees where the end of an approval and the signal to its operation race, in every order. */
+/** The agent's view of races between the end of an approval and the signal to its operation, in every order. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { decided } from '../../src/mcp/approvals.ts';

@@ -47,7 +47,7 @@ async function relayTo(url: string, headers: Readonly<Record<string, string>>): 
         answer.pipe(outgoing);
       },
     );
-    // What it tries with a foreign origin or host stays as it is.
+    // Its attempts with a foreign origin or host stay as they are.
     if (origin === `http://${host}`) on.removeHeader('origin');
     on.once('error', () => outgoing.destroy());
     outgoing.once('close', () => on.destroy());

@@ -27,7 +27,7 @@ export type World = {
   readonly gateway: TestGateway;
   readonly folder: string;
   readonly token: string;
-  /** What `svc mcp` needs in its environment. */
+  /** Variables that `svc mcp` needs in its environment. */
   readonly env: Readonly<Record<string, string>>;
   writePolicy(yaml: string): Promise<void>;
   /** The newest entries of the audit log first. */
@@ -109,7 +109,7 @@ export async function startProxy(world: World, config: string): Promise<Proxy> {
 export type Guarded = {
   readonly client: Client;
   readonly transport: StdioClientTransport;
-  /** What the guard has written for people. */
+  /** The guard's messages for people. */
   readonly stderr: () => string;
   close(): Promise<void>;
 };

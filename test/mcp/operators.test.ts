@@ -1,4 +1,4 @@
-/** What operators do to calls that run behind `svc mcp guard`, over pushed signals and without them. */
+/** Operators' signals to calls that run behind `svc mcp guard`, over pushed signals and without them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ALLOW_ALL } from '../support/policies.ts';

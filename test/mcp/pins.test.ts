@@ -84,7 +84,7 @@ describe('a server that changes a definition', () => {
     expect(refused.isError).toBe(true);
     expect(textOf(refused)).toContain('svc mcp pins accept every add');
     const [entry] = await world.logs('event_type=ActionAllowed&per_page=1');
-    // What was allowed and then refused is over at the gateway, too.
+    // A call that was allowed and then refused is over at the gateway, too.
     await eventually(async () =>
       expect((await world.gateway.call('GET', `/api/v1/ops/${entry.op_id}`)).body.state).toMatch(
         /completing|terminated/,

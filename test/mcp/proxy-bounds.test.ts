@@ -1,4 +1,4 @@
-/** What a proxy of MCP keeps for its callers, most of whom it does not know yet. */
+/** Limits of an MCP proxy on callers, most of whom it does not know yet. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -101,7 +101,7 @@ describe('svc mcp proxy', () => {
     const agent = { orgId: 'acme', teamId: 'mcp', agentId: 'bot' };
     const fallback = { orgId: 'acme', teamId: 'mcp', agentId: 'of-the-proxy' };
     const bearing = (secret: string) => ({ authorization: `Bearer ${secret}` });
-    /** What the gateway answers to a secret, and whom it was asked about. */
+    /** Plays a gateway with these answers to secrets; returns the agents it was asked about. */
     const gateway = (answers: Readonly<Record<string, readonly [number, object]>>): readonly string[] => {
       const asked: string[] = [];
       serve = (request, response) => {
@@ -238,7 +238,7 @@ describe('svc mcp proxy', () => {
     expect(await opened('two', 2)).toBeUndefined();
     expect(await opened('three', 1)).toContain('all sessions have started 5 servers, and may have 5');
     await sessions.closeAll();
-    // One that needs more than its share alone is opened while it is the first.
+    // A session that needs more than its share is opened while it is the first.
     expect(await opened('one', 4)).toBeUndefined();
     expect(await opened('one', 1)).toContain('have started 4 servers');
     await sessions.closeAll();

@@ -27,7 +27,7 @@ describe('svc mcp proxy', () => {
   let proxy: Proxy;
   let remote: ChildProcess;
   let redirecting: Server;
-  /** What the server that redirects was sent. */
+  /** Requests to the server that redirects. */
   const redirected: IncomingHttpHeaders[] = [];
 
   beforeAll(async () => {

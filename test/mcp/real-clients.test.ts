@@ -69,7 +69,7 @@ describe.skipIf(!hasClaude && !hasInspector)('real clients of MCP', { timeout: 9
   });
 
   describe.each(['guarded', 'proxied'])('%s', (server) => {
-    /** What the model got to read as the result of its call. */
+    /** Returns the result of a call as the model read it. */
     const askClaude = async (message: string): Promise<string> => {
       const tool = `mcp__${server}__echo`;
       const model = await startModelServer('', { name: tool, input: { message } });

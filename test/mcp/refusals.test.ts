@@ -1,4 +1,4 @@
-/** What is refused before the gateway is asked, as its audit log hears of it: with a gateway that a test plays. */
+/** Audit records of requests that are refused before the gateway is asked: with a gateway that a test plays. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Refusals } from '../../src/mcp/refusals.ts';

@@ -24,7 +24,7 @@ const CREDENTIAL = {
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 const TOOLS = [{ name: 'pay', description: 'pays', inputSchema: { type: 'object' } }];
 
-/** What the gateway was asked, and what it answers next; the last answer stands. */
+/** Requests to the gateway, and its next answers; the last answer stands. */
 type Script = Record<string, object[]>;
 
 describe('a session', () => {
@@ -39,11 +39,11 @@ describe('a session', () => {
   let logged: string[];
   /** The gateway takes no credential. */
   let isRefusing: boolean;
-  /** Of the server: what it tells every model. */
+  /** The server's instructions for every model. */
   let instructions: string | undefined;
   /** Whether the server says what tools it has. */
   let isListing: boolean;
-  /** Of the server: answers a call with what is sent. */
+  /** The server's answer to a call. */
   let answerOf: (params: any) => object;
 
   beforeEach(async () => {

@@ -1,4 +1,4 @@
-/** What requests of MCP ask in the words of policies. */
+/** Requests of MCP in the words of policies. */
 import { describe, expect, test } from 'vitest';
 import type { Fields } from '../../src/mcp/json-rpc.ts';
 import { askedBy } from '../../src/mcp/subjects.ts';

@@ -11,7 +11,7 @@ import {
 
 const loadText = (text: string) => loadPolicyTexts([{ file: 'p.yaml', text }]);
 
-/** What the terminal shows for a text that is refused. */
+/** Returns the terminal's lines about a text that is refused. */
 function refusals(text: string): readonly string[] {
   const loaded = loadText(text);
   if (loaded.ok) throw new Error('the text was accepted');

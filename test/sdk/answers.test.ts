@@ -1,6 +1,6 @@
 /**
- * What the words of a gateway, or of a proxy before it, come to for the one who asked: where streams do not get
- * through, so that each call is answered on its own.
+ * Answers of a gateway, or of a proxy before it, as the caller gets them: streams do not get through, so each call is
+ * answered on its own.
  */
 import { describe, expect, test } from 'vitest';
 import { attemptOnStream } from '../../sdk/typescript/src/checks.ts';

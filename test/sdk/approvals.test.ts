@@ -1,4 +1,4 @@
-/** What people decide, and what rules oblige to, as an agent meets it in the SDK. */
+/** Decisions of people and obligations of rules, as an agent meets them in the SDK. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ActionDeniedError,
@@ -255,7 +255,7 @@ describe('obligations of a run', () => {
     const error = await failureOf(agent.run(named, () => (hasRun = true)));
     expect(error).toMatchObject({ name: 'ActionDeniedError', cause: 'obligation', opId: 'unobliged:s' });
     expect(hasRun).toBe(false);
-    // What was allowed and not done does not stay open.
+    // An allowed action that was not done does not stay open.
     await eventually(async () =>
       expect((await gateway.call('GET', '/api/v1/ops/unobliged:s')).body.state).toBe('completing'),
     );

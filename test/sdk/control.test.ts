@@ -87,7 +87,8 @@ describe('control', () => {
     ]);
     gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
     gateway.opened[0]?.write(fromTheFuture);
-    // Of another operation, and obeyed at once: by then an acknowledgement of those before would have come, too.
+    // A signal to another operation, obeyed at once: by then an acknowledgement of the earlier ones would have come,
+    // too.
     const other = await running(agent);
     gateway.opened[0]?.write({ opId: other.op.opId, signal: 'resume', sequence: 3 });
     await eventually(() => expect(acknowledged(gateway)).toEqual([`${other.op.opId} 3`]));

@@ -38,7 +38,7 @@ async function control(
   const operator = (what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
   expect((await operator('pause')).status).toBe(200);
   await whilePaused(opId);
-  // What it has written before may still be in the pipe.
+  // Earlier output may still be in the pipe.
   const read = await eventually(async () => {
     const before = pages();
     await sleep(200);

@@ -297,7 +297,7 @@ describe('limits', () => {
     expect(await distrusting.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: true });
   });
 
-  // Of a check, only what the fake gateway looks at: the span id is field 4.
+  // Decodes the part of a check that the fake gateway looks at: the span id is field 4.
   const decodeCheck = (bytes: Buffer): CheckMessage => ({ spanId: fieldOf(bytes, 4) }) as CheckMessage;
 
   function fieldOf(bytes: Buffer, wanted: number): string {

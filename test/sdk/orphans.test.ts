@@ -131,7 +131,7 @@ describe('orphans', () => {
 
   test('abandoned operations are reported at once, then with backoff, reset on contact', async () => {
     vi.useFakeTimers();
-    // One pause in some hundreds is so short that it is over at once.
+    // Without this, a pause in some hundreds is so short that it is over at once.
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
     onTestFinished(() => {
       random.mockRestore();

@@ -362,7 +362,7 @@ describe('outage', () => {
     await back.call('POST', `/api/v1/ops/${runningId}/terminate`);
     expect(await failureOf(running.result)).toMatchObject({ name: 'OpTerminatedError', opId: runningId });
 
-    // What an operator has paused does not go on because a gateway has forgotten it.
+    // An operation that an operator has paused does not go on because a gateway has forgotten it.
     await eventually(() =>
       expect(warnings).toEqual([
         `operation ${pausedId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`,

@@ -64,7 +64,7 @@ function run(file: string, source: string) {
   return { status, stdout, stderr };
 }
 
-/** What the compiler says of files of the project; libraries are checked too. */
+/** Compiles files of the project, checking libraries too; returns the compiler's messages. */
 function compiled(sources: Readonly<Record<string, string>>, ...options: readonly string[]): string {
   for (const [file, source] of Object.entries(sources)) writeFileSync(join(project, file), source);
   const tsc = join(PACKAGE_ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
@@ -114,7 +114,7 @@ describe('the package of the SDK', () => {
     expect([...found].reduce((sum, folder) => sum + bytesIn(folder), 0) - sources).toBeLessThan(20_000_000);
   });
 
-  /** Where Node.js finds a package that is imported in this folder. */
+  /** Finds the package that Node.js would import in this folder. */
   function installedFor(folder: string, name: string): string {
     const there = join(folder, 'node_modules', name);
     if (existsSync(there)) return there;

@@ -1,4 +1,4 @@
-/** What the compiler must and must not take. Checked by `npm run typecheck`, never run. */
+/** Types that the compiler must or must not take. Checked by `npm run typecheck`, never run. */
 import { expectTypeOf } from 'vitest';
 import {
   type ActionDeniedError,
@@ -17,7 +17,7 @@ import type { CheckActionRequest } from '../../src/doors/proto/messages.ts';
 const address = '127.0.0.1:50051';
 const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
-// One credential, or that of the environment.
+// Exactly one credential, or that of the environment.
 expectTypeOf(createAgentClient({ address, agent, apiKey: 'key' })).toEqualTypeOf<AgentClient>();
 expectTypeOf(createAgentClient({ address, agent, credentialToken: 'token' })).toEqualTypeOf<AgentClient>();
 expectTypeOf(createAgentClient()).toEqualTypeOf<AgentClient>();
@@ -86,7 +86,7 @@ expectTypeOf(client.ready({ signal })).toEqualTypeOf<Promise<void>>();
 // @ts-expect-error the controller is not its signal
 void client.check({ action: 'tool.call' }, { signal: new AbortController() });
 
-// What is exceeded is known where something is.
+// The exceeded cap is known if there is one.
 declare const usage: UsageAnswer;
 if (usage.status === 'limit_exceeded') expectTypeOf(usage.tier).toEqualTypeOf<'global' | 'org' | 'team' | 'agent'>();
 // @ts-expect-error nothing is exceeded

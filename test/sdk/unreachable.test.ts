@@ -9,7 +9,7 @@ const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 /** A call is tried again for longer than a busy machine needs to hear once why it fails. */
 const DEADLINES = { checkMs: 30_000, callMs: 6_000, outageMs: 300, closeMs: 100 };
 
-/** Of tests that run at once, each has its own end. */
+/** Tests run at once, so each has its own end. */
 type OnceOver = TestContext['onTestFinished'];
 
 async function listen(server: Server, onceOver: OnceOver): Promise<string> {
@@ -18,7 +18,7 @@ async function listen(server: Server, onceOver: OnceOver): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** What a check and a record of usage say of a gateway that cannot be reached. */
+/** Returns the errors of a check and of a usage record if a gateway cannot be reached. */
 async function saidOf(onceOver: OnceOver, address: string, options: Partial<AgentClientOptions> = {}) {
   const client = createAgentClient({
     address,

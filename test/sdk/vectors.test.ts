@@ -195,7 +195,7 @@ function endOf(error: unknown): Fields {
   throw error;
 }
 
-/** Of what differs each time, only that it is there. */
+/** Values that differ each time must only be there. */
 function expectAll(wanted: Fields, got: Fields | undefined): void {
   for (const [name, value] of Object.entries(camel(wanted))) {
     if (value === true && name !== 'unreachable') expect(got?.[name], name).toBeDefined();

@@ -1,4 +1,4 @@
-/** What clients ask, by random numbers: agents that act and spend, operators that stop them. */
+/** Random requests of clients: agents that act and spend, operators that stop them. */
 import { type AgentIdentity, agentKeyOf, type SecretDigest } from '../../src/core/base/ids.ts';
 import type { Command } from '../../src/core/commands.ts';
 import type { ControlTrigger } from '../../src/core/views.ts';
@@ -68,7 +68,7 @@ export class Clients {
     }
   }
 
-  /** What a halt is to cover: an agent, or an org. */
+  /** Picks the scope of a halt: an agent, or an org. */
   scope(): { readonly scope: string; readonly covers: (agent: AgentIdentity) => boolean } {
     const { orgId } = this.#of(AGENTS);
     if (this.#random() < 0.2) return { scope: `org:${orgId}`, covers: (agent) => agent.orgId === orgId };
@@ -150,7 +150,7 @@ export class Clients {
   }
 }
 
-/** One of these, the more often the greater its weight. */
+/** Picks one at random, the more often the greater its weight. */
 export function pick<T extends string>(random: () => number, weights: readonly (readonly [number, T])[]): T {
   let at = random() * weights.reduce((sum, [weight]) => sum + weight, 0);
   for (const [weight, name] of weights) {

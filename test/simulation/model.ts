@@ -1,4 +1,4 @@
-/** What must hold of the gateway, said once more and by other means: from the log on the disk, and from the answers. */
+/** Invariants of the gateway, stated once more and by other means: from the log on the disk, and from the answers. */
 import type { AuditEntry } from '../../src/core/audit/audit.ts';
 import { type AgentIdentity, agentKeyOf } from '../../src/core/base/ids.ts';
 import type { Command } from '../../src/core/commands.ts';
@@ -59,7 +59,7 @@ export class Model {
   readonly #credentials = new Map<string, Credential>();
   #heldMicroUsd = 0;
 
-  // What the log says.
+  // Takes an entry of the log.
 
   replay(entry: AuditEntry): void {
     const op = entry.op_id === null ? undefined : this.ops.get(entry.op_id);
@@ -148,7 +148,7 @@ export class Model {
     for (const op of this.ops.values()) op.isClockSet = true;
   }
 
-  // What the answers say.
+  // Takes a command that waits for its answer.
 
   asked(command: Command): void {
     if (command.type === 'check' && !isOfPeople(command.opId)) this.#opOf(command.opId, command.agent).unanswered += 1;
@@ -210,7 +210,7 @@ export class Model {
         violation('halt', `${command.opId} is allowed ${command.action}, although halt ${id} covers its agent`);
   }
 
-  /** What may have ended an operation is recorded, or was refused. */
+  /** Notes that the possible end of an operation is recorded, or was refused. */
   endAnswered(opId: string): void {
     const op = this.ops.get(opId);
     if (op !== undefined) op.unrecordedEnds -= 1;
@@ -239,7 +239,7 @@ export class Model {
     // Several at once end in the order of the log, not in that of their answers.
     if (known.isMixed) Object.assign(known, { isMixed: false, isSure: false, isStored: false });
     else if (outcome === 'done') Object.assign(known, { value: credential, isSure: true, isStored: true });
-    // What was rolled back here may be in the store.
+    // A change that was rolled back here may be in the store.
     else if (outcome === 'failed') known.isStored = false;
   }
 
@@ -257,7 +257,7 @@ export class Model {
     });
   }
 
-  // What must hold at any time.
+  // Invariants at any time.
 
   /** After every step. `isOfChecks`: the main thread has taken checks and nothing else in it. */
   expectMoney(run: GatewayRun, nowMs: number, isOfChecks: boolean): void {

@@ -1,5 +1,5 @@
 /**
- * One run of the gateway: the real core, recorder, links and audit writer, with every message between its threads in a
+ * A run of the gateway: the real core, recorder, links and audit writer, with every message between its threads in a
  * queue that moves when the simulation says so. Store, disk, clock and the threads' turns are the simulation's.
  */
 import { createHash } from 'node:crypto';
@@ -53,9 +53,9 @@ const compiled = compilePolicies([document]);
 if (!compiled.ok) throw new Error('the policies of the simulation do not compile');
 const POLICIES = compiled.value;
 
-/** What a mutant changes, to show that the simulation finds it. */
+/** A defect that the simulation must find. */
 export type Mutation = {
-  /** Of a run that has just begun, before it takes anything. */
+  /** Changes a run that has just begun, before it takes anything. */
   readonly main?: (run: GatewayRun) => void;
   readonly writer?: (writer: AuditWriter) => void;
 };
@@ -215,7 +215,7 @@ export class GatewayRun {
     );
   }
 
-  /** What it had not read is lost with it; what it has said still arrives. */
+  /** Its unread messages are lost with it; those it has sent still arrive. */
   killAudit(): void {
     if (this.#auditThread === undefined) return;
     this.#auditThread.abandon();

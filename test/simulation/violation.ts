@@ -1,4 +1,4 @@
-/** What must hold at every step, by the names under which a broken one is reported. */
+/** Invariants at every step, by the names under which a broken one is reported. */
 export type Invariant =
   | 'record' // no answer before its record, none lost
   | 'chain' // the log is one unbroken chain

@@ -432,7 +432,7 @@ type Reply = Replies[CommandType];
 type FakeTimers = NonNullable<NonNullable<Parameters<typeof vi.useFakeTimers>[0]>['toFake']>;
 
 export type WorldOutcome = {
-  /** Of all answers, in their order. */
+  /** The digest of all answers, in their order. */
   readonly digest: string;
   readonly counts: Readonly<Record<string, number>>;
 };

@@ -1,4 +1,4 @@
-/** What a cluster promises, while its gateways, its database, its network and its clocks fail (docs/cluster.md). */
+/** Promises of a cluster, while its gateways, its database, its network and its clocks fail (docs/cluster.md). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, onTestFailed, test } from 'vitest';
 import { ClusterClients } from '../support/cluster-clients.ts';

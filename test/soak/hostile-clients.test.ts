@@ -21,7 +21,7 @@ const CLIENTS = fileURLToPath(new URL('../support/hostile-clients.mjs', import.m
 const MINUTES = 30;
 const IDLE = 20_000;
 const SLOW = 500;
-/** Of the idle ones, over gRPC: more than the gateway has places for. */
+/** The part of the idle connections over gRPC: more than the gateway has places for. */
 const GRPC_PART = 1 / 2;
 const PLACES_FOR = 7 / 8;
 const DASHBOARDS = 50;

@@ -42,7 +42,7 @@ const CHECK = {
   resource: 'web_search',
 };
 
-/** What a client has counted since it was last asked. */
+/** A client's counts since it was last asked. */
 type Tally = {
   readonly ms: number;
   readonly allowed: number;
@@ -117,7 +117,7 @@ class Clients {
 const allowedPerSecond = (tallies: readonly Tally[]): number =>
   tallies.reduce((sum, { allowed, ms }) => sum + (allowed * 1_000) / ms, 0);
 
-/** Of what was admitted. */
+/** Returns a percentile of the waits of admitted requests. */
 function waitMs(tallies: readonly Tally[], percent: number): number {
   const waits = tallies.flatMap((tally) => tally.waits).sort(([a], [b]) => a - b);
   const rank = (waits.reduce((sum, [, times]) => sum + times, 0) * percent) / 100;

@@ -6,7 +6,7 @@ import { startSoak } from '../support/soak.ts';
 vi.mock('node:fs', async (original) => (await import('../support/fragile-disk.ts')).fragileDisk.over(await original()));
 
 const STEPS = 1_000_000;
-/** Of one world. A failure is found again faster in a short one, and its log stays small. */
+/** Steps of one world. A failure is found again faster in a short one, and its log stays small. */
 const WORLD_STEPS = 2_500;
 
 describe('the simulation', () => {

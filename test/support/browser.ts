@@ -73,7 +73,7 @@ async function openBrowser(): Promise<Browser> {
 
 let shared: Promise<Browser> | undefined;
 
-/** One for all files that this process runs; it ends with the process. */
+/** A single browser serves all files that this process runs; it ends with the process. */
 export async function sharedBrowser(): Promise<Browser> {
   const browser = await (shared ??= openBrowser());
   if (browser.isConnected()) return browser;

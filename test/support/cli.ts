@@ -127,7 +127,7 @@ function runHere(args: readonly string[], options: CliOptions): Promise<CliResul
   return run;
 }
 
-/** What of the process the command sees is its own until it has ended. */
+/** The command sees its own parts of the process until it has ended. */
 async function runAlone(args: readonly string[], { env = {}, input = '', cwd }: CliOptions): Promise<CliResult> {
   const [stdout, stderr] = [new Collected(1), new Collected(2)];
   const before = { env: process.env, argv: process.argv, cwd: process.cwd() };

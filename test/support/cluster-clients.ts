@@ -15,7 +15,7 @@ export type ClusterAgent = {
   readonly org: string;
   readonly name: string;
   readonly token: string;
-  /** Of each of its checks, in micro-dollars. */
+  /** The cost of each of its checks, in micro-dollars. */
   readonly cost: number;
 };
 
@@ -42,7 +42,7 @@ export class ClusterClients {
     }, REGISTERED_WITHIN_MS);
   }
 
-  /** Of an operation that none has had before, unless `traceId` says which. */
+  /** Checks a new operation, unless `traceId` names one. */
   async check(gateway: FaultyGateway, { org, name, token, cost }: ClusterAgent, traceId = this.#newTrace()) {
     const call: CheckCall = this.history.add({
       kind: 'check',
@@ -154,7 +154,8 @@ export class ClusterClients {
     const call: StopCall = this.history.add({ kind, of, askedMs: performance.now() });
     const answer = await ask();
     if (answer === undefined || answer.status >= 400) return undefined;
-    // Where it could not be written, it stands at one gateway, and the answer says so: nothing is certain of the others.
+    // A change that could not be written stands at one gateway, and the answer says so: nothing is certain of the
+    // others.
     if (answer.unconfirmed.includes('database')) return undefined;
     Object.assign(call, { answeredMs: performance.now(), unconfirmed: answer.unconfirmed });
     this.counts.unconfirmed += answer.unconfirmed.length;

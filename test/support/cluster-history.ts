@@ -1,6 +1,6 @@
 /**
- * What clients of a cluster were answered, and what must never be among it. Judged only by what is certain from outside,
- * by one clock that nobody sets: from when a request was sent, and from when its answer was there.
+ * The answers to clients of a cluster, and contradictions among them. Judged only by what is certain from outside, by
+ * one clock that nobody sets: from when a request was sent, and from when its answer was there.
  */
 
 /** `answeredMs` is undefined where no answer came: then it may have happened, or not. */
@@ -19,7 +19,7 @@ export type CheckCall = Asked & {
 };
 /** Ends an operation that has spent nothing: what was reserved for it is free again. */
 export type CompleteCall = Asked & { readonly kind: 'complete'; readonly opId: string };
-/** One attempt to report what was spent. */
+/** An attempt to report spending. */
 export type UsageCall = Asked & {
   readonly kind: 'usage';
   readonly org: string;
@@ -37,7 +37,7 @@ export type StopCall = Asked & {
 };
 type Call = CheckCall | CompleteCall | UsageCall | StopCall;
 
-/** What a check must have in common with what was stopped. */
+/** Returns the part that a check must share with what was stopped. */
 const STOPPED: Readonly<Record<StopCall['kind'], (check: CheckCall) => string>> = {
   halt: ({ org }) => org,
   revocation: ({ agent }) => agent,

@@ -1,4 +1,4 @@
-/** What must hold of a cluster once everything has come back, whatever has failed before. */
+/** Invariants of a cluster once everything has come back, whatever has failed before. */
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ export async function expectExactLedger(cluster: FaultyCluster, history: Cluster
   expect([spent, out], `sums of ${org}`).toEqual([spentByRuns, outByRuns]);
 }
 
-/** What the ledger certainly has free is to be had at every gateway. Resolves with whether there was any. */
+/** Expects every gateway to get money that is certainly free. Resolves with whether there was any. */
 export async function expectFreeMoney(
   cluster: FaultyCluster,
   clients: ClusterClients,
@@ -75,7 +75,7 @@ export async function expectWholeLogs({ gateways }: FaultyCluster, history: Clus
   for (const { dataDir } of gateways) expect(await verifyAuditLog(join(dataDir, 'audit'))).toMatchObject({ ok: true });
 }
 
-/** So that a failure can be looked into without being repeated. */
+/** Lets a failure be looked into without being repeated. */
 export function keepHistory({ calls }: ClusterHistory): void {
   const path = join(tmpdir(), `svc-cluster-${process.pid}.ndjson`);
   writeFileSync(path, calls.map((call) => `${JSON.stringify(call)}\n`).join(''));

@@ -28,7 +28,7 @@ const encode = (name: string, message: object): Buffer =>
 
 type Header = { readonly name: string; readonly value: readonly string[] };
 type WireError = { readonly code: number; readonly message?: string; readonly details: readonly object[] };
-/** What the client asks for, of one answer or of a stream of them. */
+/** The answer, or the stream of answers, that the client asks for. */
 type Definition = {
   readonly responseHeaders: readonly Header[];
   readonly responseTrailers: readonly Header[];
@@ -47,7 +47,7 @@ const NOTHING: Definition = { responseHeaders: [], responseTrailers: [], respons
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
 
-/** One call, from the first message on. */
+/** A call, from the first message on. */
 class Exchange implements Receiver {
   readonly #call: Call;
   readonly #name: string;
@@ -60,7 +60,7 @@ class Exchange implements Receiver {
   #hasBegun = false;
   #isFirst = true;
   #answered = 0;
-  /** What is being done, one thing after the other. */
+  /** Work under way, one thing after the other. */
   #work = Promise.resolve();
 
   constructor(call: Call, name: string, headers: IncomingHttpHeaders, isUnary: boolean) {

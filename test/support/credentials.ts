@@ -13,7 +13,7 @@ import { must, temporaryFolder, temporaryStore, testAudit, testClock } from './h
 
 export const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
 
-/** One for a whole test file, because threads take longer to start than a test. */
+/** A single pool serves a whole test file, because threads take longer to start than a test. */
 export function testCryptoPool(): CryptoPool {
   const pool = createCryptoPool({
     threads: 1,

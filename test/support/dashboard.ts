@@ -20,7 +20,7 @@ export type Dashboard = {
   agent(org: string, team: string, name: string): Promise<(trace: string, resource?: string) => Promise<void>>;
 };
 
-/** One gateway for all tests of the suite in which it is called. */
+/** Starts one gateway for all tests of the suite in which it is called. */
 export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashboard {
   let gateway: TestGateway;
   let browser: Browser;

@@ -50,7 +50,7 @@ async function makeDatabase(scratch: string, kept: string): Promise<void> {
   });
 }
 
-/** Where to ask for the server: whoever connects is sent its URL. */
+/** The socket that sends the URL of the server to each connection. */
 export const askingPath = (scratch: string): string => join(scratch, 'server.sock');
 
 /** As many as the pools of a few files take at once. Nothing is written to outlast the machine. */

@@ -5,12 +5,12 @@ import type { Bus, ClusterMessage, Member, Membership, RunId } from '../../src/p
 type Sent = { readonly from: RunId; readonly to: RunId | 'all'; readonly message: ClusterMessage };
 type Listener = (from: RunId, message: ClusterMessage) => void;
 
-/** One gateway of a cluster without processes, database or network. */
+/** A gateway of a cluster without processes, database or network. */
 export type FakeMember = {
   readonly run: RunId;
   readonly bus: Bus & { isConnected: boolean };
   readonly membership: Membership & { isLeased: boolean; skewMs: number };
-  /** What may have been missed is read again. */
+  /** Reads again after possible losses. */
   readonly gap: () => void;
   /** As this gateway sees the others, from now on. */
   readonly see: (others: readonly Member[]) => void;

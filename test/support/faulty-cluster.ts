@@ -57,7 +57,7 @@ export class FaultyGateway {
 export type FaultyClusterOptions = {
   /** The file of a policy. */
   readonly policy: string;
-  /** Of a database that is not to be killed; undefined: one of its own, that may be. */
+  /** The URL of a database that is not to be killed; undefined: one of its own, that may be. */
   readonly databaseUrl?: string;
   /** More settings of all gateways. */
   readonly env?: Readonly<Record<string, string>>;

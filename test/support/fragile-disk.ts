@@ -25,9 +25,7 @@ class FragileDisk {
     for (const [step, times] of Object.entries(steps)) this.#failing.set(step as Step, times);
   }
 
-  /**
-   * What of a folder would be left, of which every deletion so far has reached the disk: that may be so at any time.
-   */
+  /** Returns the rest of a folder if every deletion so far has reached the disk: that may be so at any time. */
   withoutPower(folder: string): Image {
     const kept = [...(this.#names.get(folder) ?? [])].filter(([name]) => this.#fs?.existsSync(join(folder, name)));
     return new Map(kept.map(([name, inode]) => [name, this.#contents.get(inode) ?? Buffer.alloc(0)]));

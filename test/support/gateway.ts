@@ -36,7 +36,7 @@ export type GatewayOptions = {
   readonly startTimeoutMs?: number;
   /** An open file that its standard error goes to, which `output` then has nothing of. */
   readonly stderr?: number;
-  /** What to do to the process while it starts. */
+  /** Acts on the process while it starts. */
   readonly meanwhile?: (child: ChildProcess) => unknown;
 };
 

@@ -1,4 +1,4 @@
-/** What tests of the use cases share: a clock they set, an audit log they read, stores in folders that vanish. */
+/** Parts that tests of the use cases share: a clock they set, an audit log they read, stores in folders that vanish. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

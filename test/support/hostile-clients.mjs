@@ -1,7 +1,7 @@
 /**
- * What clients do to hold a server's memory and time, in a process of its own: beside thousands of connections nobody
- * else's time could be measured. Started with the ports of HTTP and gRPC, and with how many connections shall be idle
- * and how many send a byte at a time. Each second it prints what it does, as a line of JSON.
+ * Clients that hold a server's memory and time, in a process of its own: beside thousands of connections nobody else's
+ * time could be measured. Started with the ports of HTTP and gRPC, and with how many connections shall be idle and how
+ * many send a byte at a time. Each second it prints its counts, as a line of JSON.
  */
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -17,7 +17,7 @@ let opened = 0;
 const nextAddress = () => `127.0.1.${1 + ((opened += 1) % ADDRESSES)}`;
 
 const REQUEST = 'POST /api/v1/ops HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n{';
-/** Of an HTTP/2 connection, and its first frame: no settings. */
+/** The preface of an HTTP/2 connection, and its first frame: no settings. */
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
 
 function dripping(socket) {

@@ -19,5 +19,5 @@ export const literal = (name: string, value: string): Buffer =>
 
 const text = (value: string): Buffer => Buffer.concat([Buffer.from([Buffer.byteLength(value)]), Buffer.from(value)]);
 
-/** What a client begins a connection with. */
+/** The bytes with which a client begins a connection. */
 export const START = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), h2(FRAME.SETTINGS, 0, 0)]);

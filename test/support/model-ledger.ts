@@ -8,7 +8,7 @@ export type LedgerRule =
   | 'refuses late exchanges'
   /** A run that was replaced may not write. */
   | 'refuses replaced runs'
-  /** What a run that is settled held is freed when the reservations of its operations have expired. */
+  /** Grants of a settled run are freed when the reservations of its operations have expired. */
   | 'waits for reservations'
   /** Nothing of a run is given to others before it is settled. */
   | 'keeps what is not settled'
@@ -16,11 +16,11 @@ export type LedgerRule =
   | 'grants only what is free'
   /** A run that is settled has spent what its successor knows, not what it had reported. */
   | 'settles what was spent'
-  /** What a run that is forgotten may have spent is charged. */
+  /** Possible spending of a forgotten run is charged. */
   | 'charges what is forgotten'
   /** A server that may have lost the last exchanges grants nothing until every run has said what it keeps. */
   | 'waits for all after a fail-over'
-  /** What a run keeps is taken over even if the server remembers less. */
+  /** A run's holdings are taken over even if the server remembers less. */
   | 'believes what is kept';
 
 type Run = {
@@ -67,7 +67,7 @@ export class ModelLedger {
     if (this.#without === 'keeps what is not settled') this.free(run);
   }
 
-  /** What a settled run held and has not spent, once its reservations have expired. */
+  /** Frees the unspent grants of a settled run, once its reservations have expired. */
   free(run: string): void {
     for (const [name, grant] of this.runs.get(run)!.grants)
       this.#move(name, grant, Math.min(grant.granted, grant.spent), grant.spent);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 export type ModelServer = {
   readonly url: string;
-  /** What the agents sent back as results of the command. */
+  /** Results of the command that the agents sent back. */
   readonly results: readonly string[];
   close(): void;
 };

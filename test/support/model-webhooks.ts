@@ -32,7 +32,7 @@ export class ModelWebhooks {
       await (this.hanging.has(run) ? new Promise(() => undefined) : undefined);
       return this.cutOff.has(run) ? AWAY : ok(await work());
     };
-    /** Of a run that was replaced. */
+    /** Refuses writes of a run that was replaced. */
     const written = <T>(work: () => T | Promise<T>) => (this.gone.has(run) ? Promise.resolve(AWAY) : asked<T>(work));
     const waitingOf = (hookId: string): Message[] => this.messages.filter((each) => each.hookId === hookId);
     return {

@@ -16,7 +16,7 @@ const PATIENCE_MS = 30_000;
 
 export type Newcomers = {
   readonly answered: { http: number; grpc: number };
-  /** What kept a check from being allowed, for people. */
+  /** The reasons why checks were not allowed, for people. */
   readonly failures: string[];
   /** The longest that one took. */
   readonly longestMs: number;

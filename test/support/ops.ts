@@ -1,6 +1,6 @@
 import type { OpRecord } from '../../src/core/views.ts';
 
-/** What the registry knows of an operation that was registered without a check. */
+/** The registry's view of an operation that was registered without a check. */
 export const UNCHECKED = {
   action: undefined,
   resource: undefined,

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const GRPC_CONNECTIONS = 4;
-/** Of 0.1 ms each; the last one has all that took longer. */
+/** Buckets of 0.1 ms each; the last one has all that took longer. */
 const BUCKETS = 100_000;
 const MOST_REASONS = 5;
 
@@ -18,7 +18,7 @@ const message = Buffer.from(encoded, 'base64');
 const ALLOWED = { kind: 'allowed' };
 const refusedWith = (error) => ({ kind: 'refused', error });
 const failedFor = (reason) => ({ kind: 'failed', reason });
-/** Whoever is refused must be told when to come again. */
+/** A refusal must say when to come again. */
 const isTime = (text) => /^[1-9]\d*$/.test(text ?? '');
 
 class ConnectLane {

@@ -1,7 +1,4 @@
-/**
- * What an agent sees of a gateway, with a script in its place: the test sends the signals and says how calls are
- * answered.
- */
+/** A script in place of a gateway, as an agent sees it: the test sends the signals and says how calls are answered. */
 import {
   Metadata,
   Server,

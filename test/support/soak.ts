@@ -1,10 +1,10 @@
-/** What all soaks share: how much is to be done, and where their figures go. */
+/** Helpers that all soaks share: how much is to be done, and where their figures go. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { machine } from '../../bench/lib/machine.ts';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 
-/** Of `npm run docs:reliability`, which writes them into docs/reliability.md. */
+/** The folder of `npm run docs:reliability`, which writes the figures into docs/reliability.md. */
 const FOLDER = join(PACKAGE_ROOT, 'artifacts', 'soak');
 
 /** How much of each soak is done: all of it, unless the shell says less, such as SOAK_SHARE=0.01. */

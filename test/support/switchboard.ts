@@ -25,7 +25,7 @@ type Options = {
   readonly nowMs?: () => number;
   readonly checksAMinute?: number;
   readonly strangersAMinute?: number;
-  /** Where the check of this number comes from. */
+  /** Returns the network of the check of this number. */
   readonly networkOf?: (id: number) => string;
   readonly webhooks?: RecorderStart['webhooks'];
 };

@@ -1,4 +1,4 @@
-/** What a gateway lets others put into its memory, where nobody says how much. */
+/** Default limits on the memory that others can fill. */
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';

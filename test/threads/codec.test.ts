@@ -18,7 +18,7 @@ const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
 const wellFormed = (value: unknown): boolean =>
   JSON.stringify(value) === JSON.stringify(JSON.parse(Buffer.from(JSON.stringify(value)).toString()));
 
-// What the edge lets through: JSON has one zero, and no key may be __proto__.
+// Values that pass the edge: JSON has one zero, and no key may be __proto__.
 const attributes = fc
   .dictionary(fc.string(), fc.jsonValue())
   .filter((value) => !JSON.stringify(value).includes('__proto__'))

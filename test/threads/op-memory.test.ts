@@ -5,7 +5,7 @@ import type { CommandOf } from '../../src/core/commands.ts';
 import { decodeToMain, encodeToMain } from '../../src/threads/codec.ts';
 import { CRAWLER, checkOf, openGovernor } from '../support/governor.ts';
 
-/** One block of the registry, so that all of what it sets aside is used. */
+/** A block of the registry, so that all the memory it sets aside is used. */
 const OPS = 65_536;
 const BATCH = 64;
 /** As a rule has it: one for all its checks. */

@@ -1,4 +1,7 @@
-/** What others state of their logs: forged, repeated, after a cut, after a rewrite (docs/audit-log.md, Witnesses). */
+/**
+ * Other gateways' statements about their logs: forged, repeated, after a cut, after a rewrite (docs/audit-log.md,
+ * Witnesses).
+ */
 import { describe, expect, test } from 'vitest';
 import type { AuditDraft } from '../../src/core/audit/audit.ts';
 import type { WitnessStatement } from '../../src/core/audit/witness.ts';

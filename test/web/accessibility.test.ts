@@ -29,7 +29,7 @@ describe.skipIf(BROWSER_PATH === undefined)('accessibility of the dashboard', ()
       await page.goto(`${gateway().url}/operations`);
       await page.evaluate(AXE);
       const violations = async (what: string): Promise<readonly string[]> => {
-        // What fades in is pale until then.
+        // Parts that fade in are pale until then.
         await page.evaluate(
           'Promise.all(document.getAnimations().map(({ finished }) => finished)).then(() => undefined)',
         );

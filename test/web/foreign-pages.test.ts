@@ -1,4 +1,4 @@
-/** What a page of somebody else can do to a gateway through the browser of its visitor (docs/spec.md, Registration). */
+/** A foreign page's access to a gateway through the browser of its visitor (docs/spec.md, Registration). */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,7 +32,7 @@ describe.skipIf(BROWSER_PATH === undefined)('foreign pages', () => {
     });
     const page = await context.newPage();
 
-    // What a page may send without asking first; it sees none of the answers.
+    // Requests that a page may send without asking first; it sees none of the answers.
     await page.goto(`http://${FOREIGN_HOST}:${(evil.address() as AddressInfo).port}/`);
     const seen = await page.evaluate(
       async ([url, body]) => {

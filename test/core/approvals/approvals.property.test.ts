@@ -112,7 +112,7 @@ describe('the table', () => {
   });
 });
 
-/** What the store would hold after these effects. */
+/** Applies these effects as the store would. */
 function keep(store: Map<string, Approval>, effects: readonly Effect[]): void {
   for (const effect of effects) {
     if (effect.kind === 'state-saved' && effect.table === 'approvals') store.set(effect.id, effect.row as Approval);
@@ -273,7 +273,7 @@ describe('a halt', () => {
           const tick = () => run({ type: 'tick-approvals', most: 100 });
           run(checkOf(CRAWLER, 't:a'));
           const only = () => [...governor.approvals.all()][0]!;
-          // What is left is less with each minute that no halt holds, and with no other.
+          // The remaining time shrinks with each minute without a halt, and with no other.
           let leftMs = TERMS.expiresMs;
           const pass = (ms: number): void => {
             nowMs += ms;

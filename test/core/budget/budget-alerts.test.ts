@@ -1,4 +1,4 @@
-/** What is said of a cap before and when it is used up. */
+/** Alerts before a cap is used up, and then. */
 import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../../src/core/budget/budget.ts';
 import { ada, budgetConfig, HOUR_MS, NOON, USD } from '../../support/budgets.ts';

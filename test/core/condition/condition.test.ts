@@ -78,7 +78,7 @@ describe('policy condition', () => {
     'duration(attributes.?wait.orValue("90s")) > duration("1m") && attributes.tags.join(attributes.path) == "x/a/by"',
     '(duration("120s") + timestamp("2009-02-13T23:01:00Z")).getHours() == 23',
     'string(timestamp("2026-01-01T00:00:00.25Z")) == "2026-01-01T00:00:00.25Z" && string(duration("90m")) == "5400s"',
-    // What does not matter does not fail.
+    // Irrelevant operands do not fail.
     'true || attributes.absent == 1',
     'attributes.absent == 1 || true',
   ])('%s holds', (source) => {
@@ -293,7 +293,7 @@ describe('policy condition', () => {
     expect(compileCondition(`resource == "${'x'.repeat(4082)}"`).ok).toBe(true);
   });
 
-  // What an agent may send in the largest body there is, against the conditions that do the most with it.
+  // The largest body that an agent may send, against the conditions that do the most with it.
 
   const numbers = Array.from({ length: 150_000 }, (_, index) => index);
   test.each([

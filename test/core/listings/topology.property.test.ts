@@ -287,7 +287,7 @@ describe('topology properties', () => {
               agentsSeen: seenCount(members.filter(belongs), nowMs),
             });
           }
-          // Those that have an agent or an operation; what has neither is forgotten.
+          // Groups that have an agent or an operation; others are forgotten.
           const nameOfGroup = (org: string, team: string | undefined): string =>
             orgId === undefined ? org : `${org}/${team}`;
           const known = [...members, ...scene.running.filter(inOrg)].map(({ identity }) =>

@@ -233,7 +233,7 @@ describe('ops', () => {
           agent: identity(agentId, ORG_OF[agentId]),
           ended: state === 'completing' ? 'completed' : state === 'terminated' ? 'terminated' : undefined,
         }));
-      // Of one org they come in the order in which they were ingested.
+      // With one org, operations come in the order in which they were ingested.
       if (filter.orgId !== undefined) expect(seen).toEqual(expected);
       else expect([...seen].sort(byName)).toEqual(expected.sort(byName));
     });
@@ -326,7 +326,7 @@ describe('ops', () => {
           const seen = walk((cursor) => {
             const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor });
             const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
-            // What comes takes the places of what was swept.
+            // New operations take the places of swept ones.
             if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
             const slot = registry.find(id(`t:${n}`), 'acme');
             if (comes || slot === undefined) return page;

@@ -1,4 +1,4 @@
-/** One id in two orgs: two operations that know nothing of each other (docs/spec.md, Operations). */
+/** The same id in two orgs: two operations that know nothing of each other (docs/spec.md, Operations). */
 import { describe, expect, test } from 'vitest';
 import type { CommandOf } from '../../../src/core/commands.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';

@@ -15,7 +15,7 @@ function compiled(rules: readonly Patterns[]): readonly CompiledRule[] {
   return document.rules.map((rule) => compileRule(rule, document));
 }
 
-/** What reading every rule in order finds. */
+/** Reads every rule in order. */
 const matching = (rules: readonly CompiledRule[], action: string, resource: string): readonly number[] =>
   [...rules.keys()].filter((at) => covered(rules[at]!.actions, action) && covered(rules[at]!.resources, resource));
 

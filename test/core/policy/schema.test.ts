@@ -152,7 +152,7 @@ describe('policy schema', () => {
       {},
       true,
     );
-    /** What is usual, most of the time: mixtures are mostly nearly valid. */
+    /** Usual values, most of the time: mixtures are mostly nearly valid. */
     const mostly = (usual: unknown) => fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, value);
     const anyRule = fc.record({
       id: mostly('r'),

@@ -13,7 +13,7 @@ type Raw = {
   readonly when?: string;
 };
 
-/** One document for each rule. */
+/** Makes a document for each rule. */
 const documentsOf = (rules: readonly Raw[]): readonly PolicyDocument[] =>
   rules.map(({ scope, ...rule }, index) => {
     const { document } = parsePolicyDocument({ name: `d${index}`, scope, rules: [{ id: 'r', ...rule }] }, 'test.yaml');

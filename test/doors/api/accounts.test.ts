@@ -190,7 +190,7 @@ describe.each(ENGINES)('accounts over %s', (_name, create) => {
         .status,
     ).toBe(204);
 
-    // Whoever guesses now locks out everybody but this browser, though it has signed out.
+    // Guessing now locks out everybody but this browser, though it has signed out.
     const device = loggedIn.headers['set-cookie']![1]!.split(';')[0]!;
     const login = async (password: string, headers = {}) =>
       (await call('POST', '/api/v1/auth/login', { body: { ...OWNER, password }, headers })).status;

@@ -162,7 +162,7 @@ describe('body', () => {
     });
   });
 
-  /** What a row answers whoever may call it, when the rest of the gateway must not be asked for it. */
+  /** The answer of a row if the rest of the gateway must not be asked for it. */
   function answerOf(
     row: Route,
     { body, query = '' }: { readonly body?: unknown; readonly query?: string },

@@ -11,9 +11,7 @@ const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 0.01, what: 'the a
 const textOf = (text: string, next: string | undefined): Result<LogText, Fault> =>
   ok({ text: Buffer.from(text), next });
 
-/**
- * What an export brings whose pieces are answered like this, one after the other, and the last answer again and again.
- */
+/** Exports pieces that are answered like this, one after the other, and the last answer again and again. */
 async function exported(answers: readonly Result<LogText, Fault>[]): Promise<string[]> {
   let asked = 0;
   const link = {

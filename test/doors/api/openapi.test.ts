@@ -18,7 +18,7 @@ const rows = routesOf({
   holds,
 });
 const api = JSON.parse(JSON.stringify(describeApi(rows))) as any;
-/** Of the JSON in a request body or an answer. */
+/** Resolves the schema of the JSON in a request body or an answer. */
 const schemaOf = (part: any) => {
   const { schema } = part.content['application/json'];
   return schema.$ref === undefined ? schema : api.components.schemas[schema.$ref.split('/').at(-1)];

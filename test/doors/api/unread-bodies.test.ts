@@ -1,4 +1,4 @@
-/** What a body costs before it is known who sends it: a megabyte of JSON may take the thread half a second to parse. */
+/** The cost of a body before its sender is known: a megabyte of JSON may take the thread half a second to parse. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import { serveRoutes } from '../../../src/doors/api/server.ts';

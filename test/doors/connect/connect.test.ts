@@ -254,7 +254,7 @@ describe('connect', () => {
         status: 200,
         contentType: `application/connect+${format}`,
       });
-      // One envelope: the flag of the last one, 92 bytes of JSON in either format.
+      // A single envelope: the flag of the last one, 92 bytes of JSON in either format.
       expect(reply.content.toString()).toBe(
         '\x02\0\0\0\x5c{"error":{"code":"unimplemented","message":"this is a streaming method; call it over gRPC"}}',
       );

@@ -46,7 +46,7 @@ async function serveRow(http: Engine, row: Route, said: string[] = []): Promise<
   return { url: `http://127.0.0.1:${port}` };
 }
 
-/** What a client gets of a body that is made of these pieces, and what the gateway says of it. */
+/** Sends a body that is made of these pieces; returns the client's answer and the gateway's log. */
 async function answerOf(http: Engine, pieces: () => Pieces) {
   const said: string[] = [];
   const gateway = await serve(

@@ -12,7 +12,7 @@ const NODE_26: Machine = { platform: 'linux', arch: 'x64', node: '26.10.0', modu
 
 const notFound = (file: string): Error =>
   new Error(`Cannot find module '${file}'\nRequire stack:\n- /app/native-builds.js`);
-/** What the library's own entry says; `cause` is the error of the loader. */
+/** The error of the library's own entry; `cause` is the error of the loader. */
 const refused = (cause: string): Error =>
   new Error(`This version of uWS.js (v20.57.0) supports only Node.js versions 20, 22, 24 and 25.\n\n${cause}`);
 const OLD_GLIBC = refused(

@@ -1,4 +1,4 @@
-/** What node:http leaves to us: connections on which nothing moves. */
+/** Connections on which nothing moves, which node:http leaves to us. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Answer, Engine } from '../../../src/doors/engine/engine.ts';

@@ -74,7 +74,7 @@ describe.skipIf(BINARY === '')('Envoy', { timeout: 60_000 }, () => {
   let envoy: ChildProcess;
   let service: Server;
   let port: number;
-  /** What reached the service. */
+  /** Requests that reached the service. */
   const received: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
 
   beforeAll(async () => {

@@ -268,7 +268,7 @@ describe('arrivals', () => {
       expect(decodeURIComponent(String(tooMuch.headers['grpc-message']))).toBe(
         'the size of incomplete messages is at its limit; try again in 1 second',
       );
-      // What comes in one piece needs no room.
+      // A message that comes in one piece needs no room.
       await checkIsAnswered(three);
       for (const call of [...held, tooMuch]) await inTime(() => expect(call.isClosed).toBe(true));
     }

@@ -95,7 +95,7 @@ describe('check stream', () => {
     expect(await other.ended).toMatchObject({ code: 'OK' });
   });
 
-  /** Of the control stream that was opened last. */
+  /** Waits for the signal on the control stream that was opened last. */
   async function signalIsHeard({ call, signals }: ReturnType<typeof openControl>): Promise<void> {
     await checkAction(check());
     const { stream } = scene.gateway.asked.findLast(({ type }) => type === 'open-control') as {
@@ -176,7 +176,7 @@ describe('check stream', () => {
   test('a stalled stream continues once half of its checks are answered', async () => {
     const { waiting, answers, ended } = openUnanswered(1100);
     await until(() => waiting.length >= 1024);
-    // So few that no write has to wait for another.
+    // A few at a time, so that no write has to wait for another.
     for (let released = 0; released < 512; released += 8) {
       for (const release of waiting.slice(released, released + 8)) release();
       await until(() => answers.length === released + 8);

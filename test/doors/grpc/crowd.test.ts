@@ -112,7 +112,7 @@ describe('crowd', () => {
       expect(await ask(session)).toBe('0');
       session.close();
     }
-    // Those that do something are not the ones that have to go.
+    // Active connections are not the ones that have to go.
     expect(await ask(used)).toBe('0');
     say();
     await eventually(() => expect(answers).toBe(2));

@@ -1,4 +1,4 @@
-/** One gRPC server over fake ports for the tests of a file, and what they send to it. */
+/** A gRPC server over fake ports for the tests of a file, and its clients. */
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { createGrpcDoor, type GrpcDoor } from '../../../src/doors/grpc/door.ts';
@@ -38,7 +38,7 @@ let listener: GrpcListener;
 export function withScene(): void {
   beforeAll(async () => {
     scene.control = new ControlSwitch((stream) => scene.closedStreams.push(stream));
-    // One server for all tests, with a gateway that each test gets anew.
+    // A single server for all tests, with a gateway that each test gets anew.
     const ports: WirePorts = {
       link: {
         ask: ((command: never) => scene.gateway.link.ask(command)) as WirePorts['link']['ask'],

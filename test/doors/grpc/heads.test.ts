@@ -1,4 +1,4 @@
-/** What comes in the head of a call as clients in other languages write it. */
+/** Heads of calls as clients in other languages write them. */
 import { once } from 'node:events';
 import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
@@ -92,7 +92,7 @@ describe('heads', () => {
     },
   );
 
-  /** Of the whole answer: what is told before it and after it. */
+  /** Resolves with the headers and the trailers of the whole answer. */
   function call(fields: Record<string, string>, body = vouched()): Promise<IncomingHttpHeaders> {
     const session = connectHttp2(`http://${scene.address}`);
     const stream = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}`, ...fields });

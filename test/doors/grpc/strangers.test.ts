@@ -92,7 +92,7 @@ describe('strangers', () => {
         check(credentialToken === undefined ? {} : { credentialToken }),
       ) as Buffer,
     );
-  /** So that all that was sent before has come. */
+  /** Waits until all earlier frames have come. */
   const ping = (session: ClientHttp2Session) => new Promise<void>((resolve) => void session.ping(() => resolve()));
   const pass = (ms: number): void => void vi.advanceTimersByTime(ms);
 

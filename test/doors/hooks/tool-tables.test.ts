@@ -18,7 +18,7 @@ const AGENTS = ['claude-code', 'codex', 'gemini', 'copilot'] as const;
 const offeredBy = (agent: string): Offered =>
   JSON.parse(readFileSync(new URL(`agent-tools/${agent}.json`, import.meta.url), 'utf8'));
 
-/** What the table does not say of what the agent offers. */
+/** Lists arguments of the agent's tools that the table lacks. */
 function missing(table: ReadonlyMap<string, Row>, { tools }: Offered): readonly string[] {
   return Object.entries(tools).flatMap(([name, fields]) => {
     const row = table.get(name);

@@ -193,7 +193,7 @@ describe('batch', () => {
       ok: false,
       fault: { kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' },
     };
-    // What comes behind the first thousand is no check, and is not looked at.
+    // Items behind the first thousand are no checks, and are not looked at.
     const bytes = (items: number) =>
       Buffer.concat([Buffer.alloc(2 * items, Buffer.from([0x0a, 0])), Buffer.from([0x0a, 0x02, 0x0a, 0x7f])]);
     const json = (items: number) => Buffer.from(`{"requests":[${'{},'.repeat(items)}{"nope":1}]}`);

@@ -14,7 +14,7 @@ const declared = (
 ).nested;
 const NAMES = Object.keys(declared).filter((name) => 'fields' in declared[name]!) as MessageName[];
 
-/** What the reference library takes: enum numbers, no `undefined`, Struct as its own message. */
+/** Converts to the types of the reference library: enum numbers, no `undefined`, Struct as its own message. */
 function forReference(shape: MessageShape, message: Record<string, unknown>): Record<string, unknown> {
   const convert = (field: FieldShape, value: unknown): unknown => {
     if (field.kind === 'enum') return field.shape.numberByWord.get(value as string);

@@ -6,7 +6,7 @@ import { messageShape, methodShapes } from '../../../src/doors/proto/schema.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** What it finds fault with is part of what it prints. */
+/** Its complaints are part of its output. */
 function buf(...words: string[]): Buffer {
   const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin/buf'), words, {
     cwd: root,

@@ -12,7 +12,7 @@ const QUESTION = {
   traceId: undefined,
 } as const;
 
-/** What becomes of an action that is allowed, by a gateway that refuses the end of it `refusals` times. */
+/** Ends an allowed action at a gateway that refuses the end of it `refusals` times. */
 async function passageAt(refusals: number, fault: Parameters<typeof fail>[0]) {
   const gateway = fakeGateway();
   const bearer = await knownBearer(gateway, `Bearer ${TOKEN}`);

@@ -1,4 +1,4 @@
-/** What a caller can get wrong in the calls of agents, whichever protocol they come by. */
+/** Mistakes that a caller can make in the calls of agents, whichever protocol they come by. */
 import { describe, expect, test } from 'vitest';
 import type { Result } from '../../../src/core/base/result.ts';
 import { explain, type Fault } from '../../../src/core/fault.ts';

@@ -1,4 +1,4 @@
-/** What a stream may ask for, and what of it each credential is shown. */
+/** Requests for a stream, and the part of it that each credential is shown. */
 import { describe, expect, test } from 'vitest';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import { interestOf, readStreamQuery, type StreamQuery } from '../../../src/doors/ws/stream.ts';

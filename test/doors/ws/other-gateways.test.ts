@@ -1,4 +1,4 @@
-/** What the live stream shows of other gateways of a cluster. */
+/** Events of a cluster's other gateways in the live stream. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { OpId } from '../../../src/core/base/ids.ts';
 import type { OpState } from '../../../src/core/ops/op-state.ts';

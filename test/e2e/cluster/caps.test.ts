@@ -1,4 +1,4 @@
-/** What a cluster keeps while its gateways fail: caps however many clients ask at once, halts, records, reports. */
+/** Promises of a cluster while its gateways fail: caps however many clients ask at once, halts, records, reports. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFailed, onTestFinished, test } from 'vitest';
@@ -33,7 +33,7 @@ describe('caps of a cluster', () => {
   let gateways: TestGateway[] = [];
   let balancer: Balancer;
   let database: pg.Client;
-  /** Those that are running. */
+  /** Uses the running gateways. */
   const useAll = (): void => {
     gateways = cluster.gateways.flatMap(({ running }) => running ?? []);
   };
@@ -92,7 +92,7 @@ describe('caps of a cluster', () => {
     }
     return { allowed: answers.filter(({ decision }) => decision === 'DECISION_ALLOW').length, answers };
   };
-  /** What the ledger holds of an org, and the sums of what the runs hold. */
+  /** Reads the ledger's account of an org, and the sums of the runs' grants. */
   const accountOf = async (org: string) => {
     const { rows } = await database.query(
       `SELECT a.spent::int, a.out::int,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { TestGateway } from '../../support/gateway.ts';
 
-/** What has ended at every gateway of a cluster when one of them has answered that. */
+/** Effects that hold at every gateway of a cluster when one of them has answered. */
 export function describeEndedEverywhere(gateways: () => readonly [TestGateway, ...TestGateway[]]): void {
   describe('end at once at all', () => {
     const post = (path: string, body: unknown = {}, bearer?: string) =>

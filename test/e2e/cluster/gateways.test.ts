@@ -443,7 +443,7 @@ describe('gateways of a cluster', () => {
     const running = await one.call('POST', '/api/v1/cluster/forget', { name: 'two' });
     expect([running.status, running.body.code]).toEqual([409, 'conflict']);
     expect((await one.call('POST', '/api/v1/cluster/forget', { name: 'nobody' })).status).toBe(404);
-    // One that ended long ago, and has not returned what it was granted.
+    // A gateway that ended long ago, and has not returned its grants.
     const database = new pg.Client({ connectionString: url });
     await database.connect();
     onTestFinished(() => database.end());

@@ -146,7 +146,7 @@ describe.skipIf(NATS_SERVER === undefined)('gateways with NATS as their bus', ()
       });
       expect(stdout.split('\n').filter((line) => line.includes('cut off')).length).toBeGreaterThanOrEqual(3);
     });
-    // Where the operation lives it is ordered; those who did not hear of it follow by themselves.
+    // The operation's own gateway takes the order; those that did not hear of it follow by themselves.
     const ordered = await order(one, 'alone', 'pause');
     expect([ordered.status, ordered.is, ordered.unconfirmed?.split(', ').sort()]).toEqual([
       200,
@@ -180,7 +180,7 @@ describe.skipIf(NATS_SERVER === undefined)('gateways with NATS as their bus', ()
     for (const at of [one, two, three])
       await eventually(async () => expect((await readiness(at)).status).toBe('ready'));
     await eventually(async () => expect(await order(two, 'alone', 'resume')).toMatchObject({ status: 200 }));
-    // What happened meanwhile is not shown any more, but counted.
+    // Events from meanwhile are not shown any more, but counted.
     await eventually(async () => {
       await begin(one, `after-${Math.random()}`);
       expect(stream.frames.map(({ event_type }) => event_type)).toContain('lagged');

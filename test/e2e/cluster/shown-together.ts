@@ -3,7 +3,7 @@ import { eventually } from '../../support/eventually.ts';
 import { ADMIN_KEY, type TestGateway } from '../../support/gateway.ts';
 import { openStream } from '../../support/stream.ts';
 
-/** What any gateway of a cluster shows of all of them: the audit logs and the live stream. */
+/** Views of all gateways of a cluster, at any of them: the audit logs and the live stream. */
 export function describeShownTogether(gateways: () => readonly [TestGateway, TestGateway, TestGateway]): void {
   describe('show together', () => {
     const register = async (gateway: TestGateway, org_id: string, agent_id: string) => {

@@ -116,7 +116,7 @@ describe('embedded store', () => {
 
   test('a replaced or deregistered token returns with no restart', async () => {
     const folder = temporaryFolder();
-    /** What a gateway knows of agents when it has started. */
+    /** Returns the agents that a started gateway knows. */
     const run = async (work: (agents: AgentStore) => Promise<unknown>): Promise<readonly string[]> => {
       const store = openEmbeddedStore(folder);
       const agents = createEmbeddedAgents(store);
@@ -252,7 +252,7 @@ describe('damage of the embedded store', () => {
     return store.path;
   }
 
-  /** What a start does with the file: undefined if it opens it and reads every row. */
+  /** Returns the error of a start with the file: undefined if it opens it and reads every row. */
   function damageOf(dataDir: string): unknown {
     let store: EmbeddedStore | undefined;
     try {
@@ -270,7 +270,7 @@ describe('damage of the embedded store', () => {
     const dataDir = temporaryFolder();
     const path = await filledStore(dataDir);
     const whole = readFileSync(path);
-    /** Where the text is, also in parts of pages that are free again. */
+    /** Finds the places of the text, also in parts of pages that are free again. */
     const placesOf = (text: string, offset = 0): number[] => {
       const places: number[] = [];
       for (let at = whole.indexOf(text); at !== -1; at = whole.indexOf(text, at + 1)) places.push(at + offset);

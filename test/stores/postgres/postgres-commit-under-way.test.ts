@@ -1,4 +1,4 @@
-/** What became of a transaction whose answer was lost (docs/reliability.md). */
+/** The outcome of a transaction whose answer was lost (docs/reliability.md). */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

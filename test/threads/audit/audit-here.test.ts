@@ -35,7 +35,7 @@ function openHere(onFailure: 'deny' | 'allow' = 'deny') {
     here.send({ type: 'close' });
     rmSync(base, { recursive: true, force: true });
   });
-  /** What became of the entry by the time that handing it over has returned. */
+  /** Returns the outcomes of the entry that are heard before the call returns. */
   const append = (reason: string): unknown[] => {
     const heard: unknown[] = [];
     const body = encodeDraft({ eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason }, 1_000);

@@ -9,7 +9,7 @@ const halt: Command = {
   halt: { id: 'h', scope: 'org:acme', mode: 'terminate', actions: ['*'], reason: 'test', expiresAtMs: undefined },
 };
 
-/** What became of the reports, with a store that saves each when the test says so. */
+/** Collects the outcomes of reports, with a store that saves each when the test says so. */
 function open() {
   const became: (string | boolean)[] = [];
   let save: () => void = () => undefined;

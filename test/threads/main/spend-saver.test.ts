@@ -34,7 +34,7 @@ function openSaver() {
       () => 'failed',
     );
   };
-  /** What a gateway finds that starts after a kill. */
+  /** Restores a gateway that starts after a kill. */
   const afterKill = () => {
     const restored = new BudgetTracker(undefined, NOW_MS);
     restored.restore(store.rows.values(), NOW_MS);

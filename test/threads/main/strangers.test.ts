@@ -24,7 +24,7 @@ const stranger = (number: number) =>
     attributes: { filler: 'x'.repeat(8_000) },
   });
 
-/** What an entry says after its id. */
+/** Parses an entry without its id. */
 const bodyOf = (body: string) => JSON.parse(`{${body.slice(1)}}`);
 
 describe('strangers', () => {
@@ -49,7 +49,7 @@ describe('strangers', () => {
     });
     for (const id of ids.slice(10)) expect(await replyTo(id)).toMatchObject({ ok: true, value: { decision: 'deny' } });
 
-    // What an agent does meanwhile is recorded as ever, and counts as nobody's share but its own.
+    // An agent's actions meanwhile are recorded as ever, and count as nobody's share but its own.
     write(1);
     ask(checkOf(CRAWLER, 't:own'));
     expect(batches.at(-1)!.bodies).toContain('ActionAllowed');

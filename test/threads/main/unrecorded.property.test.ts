@@ -19,7 +19,7 @@ type Shown = { state: string; heldMicroUsd: number; signal: string | undefined }
 type Log = { readonly ops: Map<string, Shown>; credential: string | undefined; readonly ids: Map<number, number> };
 type Reply = { readonly ok: boolean; readonly value?: unknown };
 
-/** What the entry of this command, with this answer, says. */
+/** Models the log entry of this command with this answer. */
 function record(log: Log, command: Command, reply: Reply): void {
   if (!reply.ok) return;
   if (command.type === 'register-agent') log.credential = command.credential;
@@ -354,12 +354,12 @@ describe('unrecorded properties', () => {
           ...CREDENTIALS.filter((credential) => governor.agents.ownerOf(credential as never) !== undefined),
         ]).toEqual(log.credential === undefined ? [undefined] : [log.credential, log.credential]);
 
-        // Whoever asked has an answer, and no check is allowed that is not in the log.
+        // Each caller has an answer, and no check is allowed that is not in the log.
         for (const { type, answer } of unrecorded) {
           expect(answer).toBeDefined();
           if (type === 'check') expect(answer).not.toMatchObject({ value: { decision: 'allow' } });
         }
-        // Whoever is in the log has the id of its entry.
+        // Each caller in the log has the id of its entry.
         for (const [id, auditId] of log.ids) expect(given.get(id)).toMatchObject({ auditId });
       }),
       { numRuns: runs(40) },

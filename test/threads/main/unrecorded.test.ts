@@ -1,4 +1,4 @@
-/** What is answered where a change could not be recorded. */
+/** Answers if a change could not be recorded. */
 import { describe, expect, test } from 'vitest';
 import { fail } from '../../../src/core/base/result.ts';
 import type { CommandType, Replies } from '../../../src/core/commands.ts';

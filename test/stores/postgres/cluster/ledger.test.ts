@@ -1,4 +1,6 @@
-/** What gateways share in the database: the ledger against the one in TypeScript, what people decide, webhooks. */
+/**
+ * Tables that gateways share in the database: the ledger against the one in TypeScript, people's decisions, webhooks.
+ */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -381,7 +383,7 @@ describe('what people decide, in the database', () => {
     for (const write of [() => states.turn('halts', 'h', () => [halt]), () => states.put('halts', [halt])])
       expect(await write()).toMatchObject({ fault: { kind: 'store_unreachable' } });
     expect((await client.query('SELECT FROM cluster_state')).rowCount).toBe(0);
-    // What a gateway had alone is brought by the first only.
+    // The rows that a gateway had outside the cluster are adopted once.
     expect([valueOf(await states.adopt('halts', [halt])), valueOf(await states.adopt('halts', [halt]))]).toEqual([
       1, 0,
     ]);
