@@ -35,6 +35,12 @@ describe('a guarded function', () => {
     expect(hasRun).toBe(false);
   });
 
+  test('says to its caller what may be done instead', async () => {
+    const rule = '{ id: no, actions: ["*"], effect: deny, reason: too dangerous, remedy: move it to the bin }';
+    const gateway = gatewayOfTest(`name: p\nscope: global\nrules:\n  - ${rule}\n`);
+    await expect(gateway.client.guard('rm', () => {})()).rejects.toMatchObject({ remedy: 'move it to the bin' });
+  });
+
   test('is called with arguments and returns a result as obligations change them', async () => {
     const gateway = gatewayOfTest();
     const obligations = [...CAP, { id: 'secret', type: 'redact', properties: { paths: ['result.card'] } }];

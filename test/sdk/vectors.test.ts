@@ -105,7 +105,8 @@ class Actor {
     if (step.usage !== undefined)
       return this.#called(step, this.#client.recordUsage(camel(step.usage as Fields) as never));
     if (step.complete !== undefined) {
-      const { opId, ...completion } = camel(step.complete as Fields);
+      const { opId, usage, ...spent } = camel(step.complete as Fields);
+      const completion = usage === undefined ? spent : { ...spent, usage: camel(usage as Fields) as never };
       return this.#called(step, this.#client.complete(opId as string, completion));
     }
     if (step.run !== undefined) return this.#run(step);
@@ -133,6 +134,7 @@ class Actor {
       );
       expect(error).toBeInstanceOf(GatewayError);
       expect((error as GatewayError).code).toBe(wanted.error);
+      if (wanted.fault !== undefined) expect((error as GatewayError).fault).toBe(wanted.fault);
       return;
     }
     expectAll(wanted, (await call) as Fields | undefined);

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from real import ADMIN_KEY, COMMAND, ROOT, RealGateway, eventually
 
-from svc_gateway import ActionDeniedError, AgentClient, GatewayError, Op, OpTerminatedError
+from svc_gateway import ActionDeniedError, AgentClient, GatewayError, Op, OpTerminatedError, Usage
 
 FILES = sorted((ROOT / 'sdk' / 'vectors').glob('*.json'))
 CASES = [(path.stem, case) for path in FILES for case in json.loads(path.read_text())['cases']]
@@ -49,6 +49,7 @@ class Actor:
             with pytest.raises(GatewayError) as caught:
                 call()
             assert caught.value.code == wanted['error']
+            assert wanted.get('fault') in (None, caught.value.fault)
             return
         answer = call()
         if answer is not None:
@@ -61,7 +62,10 @@ class Actor:
         self._called(step, lambda: self._client.check(**step['check']))
 
     def _complete(self, step: dict[str, Any], _op: Op | None) -> None:
-        self._called(step, lambda: self._client.complete(**step['complete']))
+        ended = dict(step['complete'])
+        if 'usage' in ended:
+            ended['usage'] = Usage(**ended['usage'])
+        self._called(step, lambda: self._client.complete(**ended))
 
     def _usage(self, step: dict[str, Any], _op: Op | None) -> None:
         self._called(step, lambda: self._client.record_usage(**step['usage']))

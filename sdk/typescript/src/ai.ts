@@ -6,6 +6,7 @@
  * Tools without `execute`, of the client or the provider, never pass here.
  */
 import type { AgentClient } from './client.ts';
+import { recordTokens } from './tokens.ts';
 import { type Approvals, callTool, Questions } from './tool-gate.ts';
 
 type CallOptions = { readonly toolCallId: string };
@@ -86,7 +87,7 @@ type StepEnd = {
 export const countTokens =
   (agent: AgentClient) =>
   async ({ usage, response }: StepEnd): Promise<void> => {
-    await agent.recordUsage({
+    await recordTokens(agent, {
       model: response.modelId,
       inputTokens: usage.inputTokens ?? 0,
       outputTokens: usage.outputTokens ?? 0,

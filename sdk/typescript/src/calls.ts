@@ -3,13 +3,13 @@ import type { Checker } from './checks.ts';
 import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { Homes } from './homes.ts';
-import { spentBy } from './messages.ts';
+import { requireTokens, spentBy } from './messages.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, type MethodName, type Methods, OUTCOMES, PERIODS, TIERS } from './schema.ts';
 import { cutToBytes, newSpanId, requireText } from './text.ts';
 import type { Transport } from './transport.ts';
-import type { Completion, Usage, UsageAnswer } from './types.ts';
+import type { Completion, TokenUsage, Usage, UsageAnswer } from './types.ts';
 import { type Backoff, backoffMs, Sleeper } from './waiters.ts';
 
 export type CallsOptions = {
@@ -34,6 +34,7 @@ const UNDONE_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited'
 /** How an operation ended, as far as it is known. */
 export type Ended = {
   readonly costUsd?: number | undefined;
+  readonly usage?: TokenUsage | undefined;
   readonly succeeded?: boolean;
   /** The error; undefined: none. */
   readonly failure?: string | undefined;
@@ -51,11 +52,11 @@ export class Calls {
     this.#options = options;
   }
 
-  async complete(opId: string, { costUsd, error: failure }: Completion): Promise<void> {
+  async complete(opId: string, { costUsd, usage, error: failure }: Completion): Promise<void> {
     if (failure !== undefined) requireText(failure, 'error');
     let mayBeDone = false;
     try {
-      await this.#untilAnswered('CompleteOp', this.#completion(opId, { costUsd, failure }), {
+      await this.#untilAnswered('CompleteOp', this.#completion(opId, { costUsd, usage, failure }), {
         onRetry: ({ fault = '' }) => {
           mayBeDone ||= !UNDONE_FAULTS.has(fault);
         },
@@ -94,12 +95,13 @@ export class Calls {
       opId,
       opHome: opId === undefined ? undefined : homes.of(opId),
     }));
-    if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
+    const costUsd = answer.costUsd ?? undefined;
+    if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok', costUsd };
     const tier = TIERS[answer.tier];
     const period = PERIODS[answer.period];
     if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified')
       throw new GatewayError('internal', 'the gateway reported a limit that this client does not know');
-    return { status: 'limit_exceeded', tier, period };
+    return { status: 'limit_exceeded', tier, period, costUsd };
   }
 
   /** Nobody has to decide any more: false where it was decided, used or over before. */
@@ -121,7 +123,9 @@ export class Calls {
     this.#sleeper.end();
   }
 
-  #completion(opId: string, { costUsd, succeeded, failure }: Ended) {
+  #completion(opId: string, { costUsd, usage, succeeded, failure }: Ended) {
+    if (usage !== undefined) requireTokens(usage);
+    const spent = usage === undefined ? { costUsd } : spentBy({ ...usage, costUsd });
     const {
       settings: { agent },
       homes,
@@ -134,7 +138,7 @@ export class Calls {
       agent,
       credentialToken,
       opId,
-      costUsd,
+      ...spent,
       ...outcome,
       opHome: homes.of(opId),
     });

@@ -17,7 +17,7 @@ import {
   requireUsage,
 } from './messages.ts';
 import type { Op } from './op.ts';
-import type { Settings } from './options.ts';
+import { heard, type Settings } from './options.ts';
 import { OrphanSettler, Orphans } from './orphans.ts';
 import { PolledControl } from './polled-control.ts';
 import { Reachability } from './reachability.ts';
@@ -213,6 +213,7 @@ class ConnectedAgent implements AgentClient {
 
   constructor(settings: Settings, connect: Connect) {
     this.#parts = partsOf(settings, connect);
+    heard(this, settings);
   }
 
   get state(): ClientState {

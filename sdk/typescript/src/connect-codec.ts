@@ -84,6 +84,7 @@ const REPLIES: { readonly [N in MethodName]: (json: Json) => Methods[N]['respons
     status: statusIn(json.status),
     tier: tierIn(json.tier),
     period: periodIn(json.period),
+    costUsd: typeof json.costUsd === 'number' ? json.costUsd : undefined,
   }),
   AckOpControl: () => ({}),
   WaitApproval: (json) => ({

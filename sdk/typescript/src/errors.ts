@@ -69,8 +69,10 @@ export class ActionDeniedError extends Error {
   readonly tier: Denial['tier'];
   /** If a budget denied it: of which period. */
   readonly period: Denial['period'];
-  /** If a budget denied it: when its next period begins, so that trying again can help. */
+  /** If a budget or a limit denied it: when it begins anew, so that trying again can help. */
   readonly resetsAt: Denial['resetsAt'];
+  /** What the agent may do instead; undefined if the policy does not say. */
+  readonly remedy: string | undefined;
   /** The policy document that decided; undefined when none did. */
   readonly policy: string | undefined;
   /** The rule that decided; undefined when none did. */
@@ -85,7 +87,7 @@ export class ActionDeniedError extends Error {
   constructor(
     action: string,
     resource: string | undefined,
-    { reason, cause, tier, period, resetsAt, policy, ruleId, approvalId, opId, unreachable }: CheckAnswer,
+    { reason, cause, tier, period, resetsAt, remedy, policy, ruleId, approvalId, opId, unreachable }: CheckAnswer,
   ) {
     super(`${nameOf(action, resource)} is denied: ${reason}`);
     this.reason = reason;
@@ -93,6 +95,7 @@ export class ActionDeniedError extends Error {
     this.tier = tier;
     this.period = period;
     this.resetsAt = resetsAt;
+    this.remedy = remedy;
     this.policy = policy;
     this.ruleId = ruleId;
     this.approvalId = approvalId;
@@ -105,15 +108,15 @@ const nameOf = (action: string, resource: string | undefined): string =>
   `${action}${resource === undefined ? '' : ` on ${resource}`}`;
 
 /**
- * People have to approve the action, and `run` was asked not to wait for them. Run it again, with the same `traceId`
- * and `spanId`, once they have.
+ * People have to approve the action, or more of a limit, and `run` was asked not to wait for them. Run it again, with
+ * the same `traceId` and `spanId`, once they have.
  */
 export class ApprovalPendingError extends ActionDeniedError {
   override readonly name = 'ApprovalPendingError';
 
   constructor(action: string, resource: string | undefined, answer: CheckAnswer) {
     super(action, resource, answer);
-    this.message = `${nameOf(action, resource)} has to be approved first: ${answer.reason}`;
+    this.message = `${nameOf(action, resource)} waits for people: ${answer.reason}`;
   }
 }
 

@@ -51,6 +51,7 @@ export type {
   ObligationType,
   OpSignal,
   OpState,
+  OwnUsage,
   RunOptions,
   Signal,
   TokenUsage,

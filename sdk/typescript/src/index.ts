@@ -45,6 +45,7 @@ export type {
   ObligationType,
   OpSignal,
   OpState,
+  OwnUsage,
   RunOptions,
   Signal,
   TokenUsage,

@@ -7,6 +7,7 @@
  * same ids, and waits for people where they have not decided; `{ type: 'reject', message }` takes the request back.
  */
 import type { AgentClient } from './client.ts';
+import { recordTokens } from './tokens.ts';
 import { callTool } from './tool-gate.ts';
 
 type Config = {
@@ -84,8 +85,9 @@ type Message = {
 export async function countTokens(agent: AgentClient, messages: readonly object[]): Promise<void> {
   for (const { id, usage_metadata: usage, response_metadata: about = {} } of messages as readonly Message[])
     if (usage !== undefined)
-      await agent.recordUsage({
+      await recordTokens(agent, {
         model: String(about.model_name ?? about.model ?? 'unknown'),
+        provider: typeof about.model_provider === 'string' ? about.model_provider : undefined,
         inputTokens: usage.input_tokens,
         outputTokens: usage.output_tokens,
         cacheReadTokens: usage.input_token_details?.cache_read,

@@ -21,10 +21,7 @@ const ACTION: KeysOf<Action> = {
   supportedObligations: true,
 };
 const REQUEST: KeysOf<CheckRequest> = { ...ACTION, dryRun: true };
-const USAGE: KeysOf<Usage> = {
-  costUsd: true,
-  opId: true,
-  usageId: true,
+const TOKENS: KeysOf<TokenUsage> = {
   model: true,
   provider: true,
   inputTokens: true,
@@ -32,14 +29,16 @@ const USAGE: KeysOf<Usage> = {
   cacheReadTokens: true,
   cacheWriteTokens: true,
 };
+const USAGE: KeysOf<Usage> = { ...TOKENS, costUsd: true, opId: true, usageId: true };
 const CALL: KeysOf<CallOptions> = { signal: true };
 const RUN: KeysOf<RunOptions> = { ...CALL, approvals: true };
-const COMPLETION: KeysOf<Completion> = { ...CALL, costUsd: true, error: true };
+const COMPLETION: KeysOf<Completion> = { ...CALL, costUsd: true, usage: true, error: true };
 
 /** Throw a TypeError for a key that is not known. */
 export const requireRequest = (given: CheckRequest): void => requireKnownKeys(given, 'the request of a check', REQUEST);
 export const requireAction = (given: Action): void => requireKnownKeys(given, 'the action of a run', ACTION);
 export const requireUsage = (given: Usage): void => requireKnownKeys(given, 'the usage', USAGE);
+export const requireTokens = (given: TokenUsage): void => requireKnownKeys(given, 'the tokens', TOKENS);
 export const requireCallOptions = (given: CallOptions): void =>
   requireKnownKeys(given, 'the last argument of a call', CALL);
 export const requireRunOptions = (given: RunOptions): void => {
@@ -50,8 +49,11 @@ export const requireRunOptions = (given: RunOptions): void => {
 export const requireCompletion = (given: Completion): void =>
   requireKnownKeys(given, 'the outcome of complete', COMPLETION);
 
+export type Spent = { readonly costUsd: number } | TokenUsage;
+type MaybeSpent = { readonly [K in keyof TokenUsage | 'costUsd']?: Usage[K] };
+
 /** Money as it is, or the tokens of a model. */
-export function spentBy(usage: Usage): { readonly costUsd: number } | TokenUsage {
+export function spentBy(usage: MaybeSpent): Spent {
   const { costUsd, model, provider, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   if ((costUsd === undefined) === (model === undefined))
     throw new TypeError('usage is either costUsd or model with its tokens');
@@ -61,15 +63,20 @@ export function spentBy(usage: Usage): { readonly costUsd: number } | TokenUsage
   }
   requireText(model, 'model');
   if (provider !== undefined) requireText(provider, 'provider');
-  const tokens = {
-    inputTokens,
-    outputTokens,
-    cacheReadTokens: cacheReadTokens ?? 0,
-    cacheWriteTokens: cacheWriteTokens ?? 0,
+  return {
+    model,
+    provider,
+    inputTokens: countOf(inputTokens, 'inputTokens'),
+    outputTokens: countOf(outputTokens, 'outputTokens'),
+    cacheReadTokens: cacheReadTokens === undefined ? undefined : countOf(cacheReadTokens, 'cacheReadTokens'),
+    cacheWriteTokens: cacheWriteTokens === undefined ? undefined : countOf(cacheWriteTokens, 'cacheWriteTokens'),
   };
-  for (const [name, count] of Object.entries(tokens))
-    if (!Number.isSafeInteger(count) || count < 0) throw new TypeError(`${name} must be a whole number, 0 or more`);
-  return { model, provider, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens };
+}
+
+function countOf(count: unknown, name: string): number {
+  if (!Number.isSafeInteger(count) || (count as number) < 0)
+    throw new TypeError(`${name} must be a whole number, 0 or more`);
+  return count as number;
 }
 
 /** Splits an operation id that the gateway knows, which is well-formed therefore. */

@@ -1,6 +1,6 @@
 /** An operation while its body runs: the operators' signals, and the points at which the body obeys them. */
 import { OpTerminatedError } from './errors.ts';
-import type { CheckAnswer, JsonObject, OpState, Signal, UsageAnswer } from './types.ts';
+import type { CheckAnswer, JsonObject, OpState, OwnUsage, Signal, UsageAnswer } from './types.ts';
 
 /** The operation whose body is running: the argument of the body of `run`. */
 export type Op = {
@@ -30,15 +30,16 @@ export type Op = {
    */
   checkpoint(): Promise<void>;
   /**
-   * Records what the operation has spent, 0 to 1,000,000 US dollars; every call adds to it. Rejects as `recordUsage` of
-   * the client.
+   * Records what the operation has spent, 0 to 1,000,000 US dollars or the tokens of a model; every call adds to it.
+   * Rejects as `recordUsage` of the client.
    *
    *     const { status } = await op.recordUsage(0.002); // 'limit_exceeded': spending is over a budget
+   *     await op.recordUsage({ model: 'gpt-5', inputTokens: 1200, outputTokens: 80 });
    */
-  recordUsage(costUsd: number): Promise<UsageAnswer>;
+  recordUsage(spent: number | OwnUsage): Promise<UsageAnswer>;
 };
 
-type RecordUsage = (costUsd: number, opId: string) => Promise<UsageAnswer>;
+type RecordUsage = (spent: number | OwnUsage, opId: string) => Promise<UsageAnswer>;
 
 export class RunningOp implements Op {
   readonly opId: string;
@@ -153,8 +154,8 @@ export class RunningOp implements Op {
     return this.#change(this);
   }
 
-  recordUsage(costUsd: number): Promise<UsageAnswer> {
-    return this.#recordUsage(costUsd, this.opId);
+  recordUsage(spent: number | OwnUsage): Promise<UsageAnswer> {
+    return this.#recordUsage(spent, this.opId);
   }
 
   #pausedAround(): RunningOp | undefined {

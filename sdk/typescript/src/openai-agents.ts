@@ -6,6 +6,7 @@
  * again. Hosted tools, which run at the provider, never pass here.
  */
 import type { AgentClient } from './client.ts';
+import { recordTokens } from './tokens.ts';
 import { type Approvals, callTool, Questions } from './tool-gate.ts';
 
 type Details = { readonly toolCall?: { readonly callId?: string } | undefined };
@@ -86,16 +87,22 @@ function parsed(input: string): object | undefined {
 
 type ModelEnd = {
   readonly responseId?: string | undefined;
-  readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
+  readonly usage: {
+    readonly inputTokens: number;
+    readonly outputTokens: number;
+    /** One for each request of the answer. */
+    readonly inputTokensDetails?: readonly Readonly<Record<string, number>>[] | undefined;
+  };
 };
 
 /** Records the tokens of model answers: `await countTokens(agent, 'gpt-5', result.rawResponses)`. */
 export async function countTokens(agent: AgentClient, model: string, responses: readonly ModelEnd[]): Promise<void> {
   for (const { responseId, usage } of responses)
-    await agent.recordUsage({
+    await recordTokens(agent, {
       model,
       inputTokens: usage.inputTokens,
       outputTokens: usage.outputTokens,
+      cacheReadTokens: usage.inputTokensDetails?.reduce((sum, { cached_tokens = 0 }) => sum + cached_tokens, 0),
       usageId: responseId,
     });
 }

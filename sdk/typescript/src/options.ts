@@ -278,6 +278,14 @@ function secretOf(secret: string, option: string): string {
   return secret;
 }
 
+/** `onWarning` of each client, for the adapters, which have only the client. */
+const warningsOf = new WeakMap<object, (warning: Error) => void>();
+
+export const heard = (client: object, { onWarning }: Settings): void => void warningsOf.set(client, onWarning);
+
+/** A client that the application has wrapped has no `onWarning`. */
+export const warnOf = (client: object, warning: Error): void => (warningsOf.get(client) ?? warn)(warning);
+
 /** An exception in a hook must not end its caller, nor the process where the hook is asynchronous. */
 const guarded =
   <Args extends unknown[]>(hook: (...args: Args) => unknown) =>

@@ -13,7 +13,7 @@ import {
   GatewayError,
   OpTerminatedError,
 } from './errors.ts';
-import { type CheckBody, checkBodyOf, type OpName } from './messages.ts';
+import { type CheckBody, checkBodyOf, type OpName, requireUsage } from './messages.ts';
 import { editedAttributes, editedResult, noticesIn, OBLIGATION_TYPES } from './obligations.ts';
 import { type Op, RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
@@ -77,9 +77,11 @@ export class Runs {
     const { signal } = options;
     const { settings, control, calls, underway } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
-    const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) =>
-      underway.during(() => calls.recordUsage({ costUsd, opId })),
-    );
+    const op = new RunningOp(traceId, spanId, this.#around(), async (spent, opId) => {
+      const usage = typeof spent === 'object' ? { ...spent, opId } : { costUsd: spent, opId };
+      requireUsage(usage);
+      return underway.during(() => calls.recordUsage(usage));
+    });
     if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} is already running`);
     const { supportedObligations = OBLIGATION_TYPES } = action;
     const check = checkBodyOf({ ...action, supportedObligations }, settings.agent, op);
@@ -117,7 +119,7 @@ export class Runs {
         // People who say no end the operation, too, and that may be known before what they have said.
         const isOver = op.state === 'terminated' && options.signal?.aborted !== true;
         const after = isOver ? await checker.check(check, options) : undefined;
-        if (after?.cause === 'approval') return after;
+        if (after?.cause === 'approval' || after?.cause === 'limit') return after;
         throw waited.error;
       }
       if (waited.value.state === 'pending')

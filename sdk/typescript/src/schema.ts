@@ -50,13 +50,14 @@ export type Methods = {
     readonly response: { readonly credentialToken: string; readonly rotated: boolean };
   };
   CompleteOp: {
-    readonly request: OfAgent & {
-      readonly opId: string;
-      readonly costUsd: number | undefined;
-      readonly outcome?: number;
-      readonly error?: string;
-      readonly opHome: string | undefined;
-    };
+    readonly request: OfAgent &
+      Partial<TokenUsage> & {
+        readonly opId: string;
+        readonly costUsd?: number | undefined;
+        readonly outcome?: number;
+        readonly error?: string;
+        readonly opHome: string | undefined;
+      };
     readonly response: { readonly opState: number };
   };
   RecordUsage: {
@@ -66,7 +67,12 @@ export type Methods = {
         readonly usageId: string;
         readonly opHome: string | undefined;
       };
-    readonly response: { readonly status: number; readonly tier: number; readonly period: number };
+    readonly response: {
+      readonly status: number;
+      readonly tier: number;
+      readonly period: number;
+      readonly costUsd?: number | null | undefined;
+    };
   };
   AckOpControl: {
     readonly request: OfAgent & {

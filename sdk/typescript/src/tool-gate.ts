@@ -58,7 +58,7 @@ export function denialText(name: string, { reason, cause, resetsAt, remedy, appr
 }
 
 export const pendingText = (name: string, { reason, approvalId = '' }: Pick<CheckAnswer, 'reason' | 'approvalId'>) =>
-  `${name} has to be approved by people first (${reason}); approval ${approvalId}.`;
+  `${name} waits for people (${reason}); approval ${approvalId}.`;
 
 export const uncheckedText = (name: string, error: unknown): string =>
   `${name} was not carried out: it could not be checked (${error instanceof Error ? error.message : String(error)}).`;

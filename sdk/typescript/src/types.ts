@@ -90,7 +90,7 @@ export type CheckRequest = Action & {
  * Why an action was denied, in one word: by a `rule`, because there is `no_rule` that allows it, or the condition of
  * one failed; by a `budget`; for the `credential`; because the operation is paused, ended or another agent's; by an
  * operator's `halt`; by a person who was asked for `approval`; because of an `obligation` that the caller does not
- * support; or because it could not be recorded.
+ * support; because it could not be recorded; or because a `limit` of use is reached.
  */
 export type DenialCause =
   | 'rule'
@@ -121,7 +121,7 @@ export type Denial = {
   readonly tier: 'global' | 'org' | 'team' | 'agent' | undefined;
   /** If a budget denied it: of which period. */
   readonly period: 'monthly' | 'daily' | undefined;
-  /** If a budget denied it: when its next period begins, so that asking again can help. */
+  /** If a budget or a limit denied it: when it begins anew, so that asking again can help. */
   readonly resetsAt: Date | undefined;
 };
 
@@ -178,6 +178,8 @@ export type RunOptions = CallOptions & {
 export type Completion = CallOptions & {
   /** 0 to 1,000,000 US dollars that it has spent, besides what was recorded before. */
   readonly costUsd?: number | undefined;
+  /** In its place, the tokens that it has used. With an unknown model the operation goes on: complete it otherwise. */
+  readonly usage?: TokenUsage | undefined;
   /** The error of a failed operation; if longer than 1,024 bytes, its beginning. */
   readonly error?: string | undefined;
 };
@@ -192,6 +194,9 @@ export type TokenUsage = {
   readonly cacheReadTokens?: number | undefined;
   readonly cacheWriteTokens?: number | undefined;
 };
+
+/** What an operation has used, counted once for each `usageId`. */
+export type OwnUsage = TokenUsage & Pick<Usage, 'usageId'>;
 
 type NoTokens = { readonly [K in keyof TokenUsage]?: undefined };
 
@@ -210,13 +215,17 @@ export type Usage = (
 };
 
 /** A usage record is always counted. The answer says whether spending is over a limit now. */
-export type UsageAnswer =
+export type UsageAnswer = (
   | { readonly status: 'ok' }
   | {
       readonly status: 'limit_exceeded';
       readonly tier: 'global' | 'org' | 'team' | 'agent';
       readonly period: 'monthly' | 'daily';
-    };
+    }
+) & {
+  /** What the gateway has priced the tokens at, in US dollars; undefined of a cost. */
+  readonly costUsd?: number | undefined;
+};
 
 /**
  * State of the stream on which signals arrive.

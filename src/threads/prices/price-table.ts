@@ -6,6 +6,14 @@ export type TablePrice = { readonly provider: string | undefined; readonly rates
 
 /** As of this time. Undefined: the table does not have the model, or has no price for its tokens. */
 export function findPrice(model: string, provider: string | undefined, nowMs: number): TablePrice | undefined {
+  const found = priceAt(model, provider, nowMs);
+  if (found !== undefined || provider !== undefined) return found;
+  // As routers and frameworks write it: `anthropic/claude-sonnet-4-5`, `openai:gpt-5`.
+  const [, before, after] = /^([\w-]+)[/:](.+)$/.exec(model) ?? [];
+  return after === undefined ? undefined : priceAt(after, before, nowMs);
+}
+
+function priceAt(model: string, provider: string | undefined, nowMs: number): TablePrice | undefined {
   const options = { timestamp: new Date(nowMs), ...(provider !== undefined && { providerId: provider }) };
   const found = calcPrice({ input_tokens: 1, output_tokens: 1 }, model, options);
   if (found === null) return undefined;

@@ -39,6 +39,19 @@ describe('the table of prices', () => {
     expect(findPrice('no-such-model', undefined, NOW_MS)).toBe(undefined);
   });
 
+  test.each([
+    ['anthropic/claude-sonnet-4-5', 'anthropic'],
+    ['openai:gpt-5', 'openai'],
+    ['gemini/gemini-2.5-flash', 'google'],
+    ['openrouter/anthropic/claude-sonnet-4.5', 'openrouter'],
+    ['openai/claude-sonnet-4-5', undefined],
+    ['nobody/gpt-5', undefined],
+    ['/gpt-5', undefined],
+    ['anthropic/', undefined],
+  ])('%s is the model of %s', (model, provider) => {
+    expect(findPrice(model, undefined, NOW_MS)?.provider).toBe(provider);
+  });
+
   test('no model asks more than the highest price', async () => {
     const { input_mtok: input, output_mtok: output } = await highestOfTable(NOW_MS);
     expect(input).toBeGreaterThanOrEqual(150);

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from contextvars import Token
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .arguments import jsonable, restored
@@ -110,7 +110,7 @@ class Gate:
         except ApprovalPending as pending:
             answer = pending.answer
             approval_id = answer.approval_id or ''
-            message = f'{call.name} has to be approved by people first ({answer.reason}); approval {approval_id}.'
+            message = f'{call.name} waits for people ({answer.reason}); approval {approval_id}.'
             return Pending(approval_id, message, answer)
         except ActionDeniedError as denied:
             return Refused(denial_text(call.name, denied.answer), denied.answer)
@@ -208,8 +208,14 @@ class Gate:
                 self.warn(error)
 
     async def count(self, io: Io, usage: Usage, usage_id: str | None) -> None:
-        """Records what a model has used; what cannot be recorded is a warning."""
+        """Records what a model has used; what cannot be recorded, such as a model without a price, is a warning."""
+        cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+        # Some frameworks count tokens of a cache apart from the others.
+        if cached > (usage.input_tokens or 0):
+            usage = replace(usage, input_tokens=(usage.input_tokens or 0) + cached)
         try:
             await self._core.record_usage(io, usage, None, usage_id)
         except Exception as error:
-            self.warn(error)
+            warning = RuntimeError(f'the tokens of {usage.model} are not recorded: {error}')
+            warning.__cause__ = error
+            self.warn(warning)

@@ -51,7 +51,7 @@ class UsageHooks(RunHooks[Any]):
         details = used.input_tokens_details
         model = agent.model if isinstance(agent.model, str) else getattr(agent.model, 'model', None)
         usage = Usage(
-            model=str(model or 'unknown'),
+            model=str(model or 'unknown').removeprefix('litellm/'),
             input_tokens=used.input_tokens,
             output_tokens=used.output_tokens,
             cache_read_tokens=getattr(details, 'cached_tokens', None) or None,

@@ -130,9 +130,10 @@ class CheckAnswer:
     approval_id: str | None = None
     obligations: tuple[Obligation, ...] = ()
     cause: DenialCause | None = None
-    #: If a budget denied it: whose, of which period, and when its next period begins.
+    #: If a budget denied it: whose, and of which period.
     tier: Tier | None = None
     period: Period | None = None
+    #: If a budget or a limit denied it: when it begins anew.
     resets_at: datetime | None = None
     #: What the agent may do instead, if the policy says so.
     remedy: str | None = None

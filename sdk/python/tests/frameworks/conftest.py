@@ -40,6 +40,12 @@ rules:
     obligations: [{ id: little, type: cap, path: amount, max: 100 }]
 """
 
+#: In US dollars per million tokens.
+PRICES = """
+models:
+  "scripted*": { input_mtok: 1000, output_mtok: 2000 }
+"""
+
 _numbers = iter(range(1_000_000))
 
 
@@ -87,6 +93,11 @@ class World:
         [op_id] = self.ops(client)
         self.gateway.operate(op_id, 'terminate')
 
+    def spent(self, client: AgentClient) -> float:
+        """What this agent has spent today, in US dollars."""
+        found = self.gateway.call('GET', '/api/v1/budgets?org_id=acme&per_page=1000')['budgets']
+        return sum(each['daily']['spent_usd'] for each in found if each['agent_id'] == client.agent.agent_id)
+
     def outcome(self, client: AgentClient) -> str:
         """Of the agent's only operation, once it has ended."""
         [op_id] = self.ops(client)
@@ -103,7 +114,9 @@ class World:
 def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGateway]:
     if not Path(COMMAND).exists():
         pytest.skip('the gateway is not built: npm run build')
-    real = RealGateway(tmp_path_factory.mktemp('governed'), POLICY)
+    folder = tmp_path_factory.mktemp('governed')
+    (folder / 'prices.yaml').write_text(PRICES)
+    real = RealGateway(folder, POLICY, SVC_PRICES_PATH=str(folder / 'prices.yaml'))
     yield real
     real.stop()
 

@@ -118,3 +118,16 @@ class Contract:
         used = eventually(lambda: fake.usage)[0]
         assert (used['inputTokens'], used['outputTokens']) == (10, 5)
         assert used['model'].startswith('scripted')
+
+    def test_tokens_are_priced_by_the_gateway(self, world: World) -> None:
+        client = world.client('open')
+        self.make(client).run()
+        # Each answer of the model that has tokens: 10 * 0.001 + 5 * 0.002.
+        assert eventually(lambda: world.spent(client)) in (0.02, 0.04)
+
+    def test_a_model_without_a_price_is_a_warning(self, connect: Callable[..., AgentClient]) -> None:
+        heard: list[str] = []
+        scene = self.make(connect(on_warning=lambda warning: heard.append(str(warning))))
+        assert 'paid' in scene.run()
+        assert eventually(lambda: heard)[0].startswith('the tokens of scripted')
+        assert 'price' in heard[0]
