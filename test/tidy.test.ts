@@ -138,7 +138,7 @@ describe('tidy', () => {
     expect([...outside].sort()).toEqual(['ipaddr.js', 're2js']);
   });
 
-  test('what the doors share imports no door', () => {
+  test('shared parts of the doors import no door', () => {
     const isDoor = (path: string): boolean => /^src\/doors\/(api|connect|grpc|ws|engine)\//.test(path);
     expect(
       imports
@@ -259,7 +259,7 @@ describe('tidy', () => {
     expect(edges.filter((edge) => !isAllowed(edge)).map(({ from, to }) => `${to} in ${from}`)).toEqual([]);
   });
 
-  test('what is installed is used, and what is used is installed', () => {
+  test('every installed library is used, and every used one is installed', () => {
     const installed = ['package.json', 'sdk/typescript/package.json'].flatMap((path) => {
       const { dependencies, optionalDependencies } = JSON.parse(read(path)) as Record<string, Record<string, string>>;
       return Object.keys({ ...dependencies, ...optionalDependencies });

@@ -68,7 +68,7 @@ describe('invites', () => {
     expect((await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).ok).toBe(true);
   });
 
-  test('of ten concurrent accepts of one invite one wins', async () => {
+  test('let one of ten concurrent accepts win', async () => {
     const scene = await openScene(await newDatabase());
     const { inviteToken } = valueOf(
       await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }),

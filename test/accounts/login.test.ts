@@ -185,7 +185,7 @@ describe('login', () => {
     }
   });
 
-  test('of fifty wrong passwords at once five count, and one lock follows', async () => {
+  test('counts five of fifty concurrent wrong passwords, and one lock follows', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     const answers = await Promise.all(Array.from({ length: 50 }, () => signIn(scene, 'owner@example.com', 'wrong')));
@@ -313,7 +313,7 @@ describe('login', () => {
     expect(await signIn(scene, 'owner@example.com')).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
   });
 
-  test('one network takes at most half of the places for sign-in and registration', async () => {
+  test('gives a network at most half of the places for sign-in and registration', async () => {
     const hashing: { readonly password: string; readonly end: () => void }[] = [];
     let isHeld = false;
     const held = (password: string, value: any) =>

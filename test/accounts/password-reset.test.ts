@@ -60,7 +60,7 @@ describe('password reset', () => {
     expect(JSON.stringify(scene.audit)).not.toContain(resetToken);
   });
 
-  test("of ten concurrent uses of a token one wins and ends the account's other tokens", async () => {
+  test('lets one of ten concurrent uses of a token win, and ends the other tokens', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     const resetToken = (await requestReset(scene, 'owner@example.com'))!;

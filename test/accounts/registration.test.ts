@@ -28,7 +28,7 @@ describe('the first account', () => {
   test.each([
     ['the setup token', { setupToken: secret }],
     ['the admin key', { bearer: 'the-admin-key' }],
-  ])('is made with %s, once', async (_, proof) => {
+  ])('can be registered with %s, once', async (_, proof) => {
     const scene = await openScene(await newDatabase(), { setup });
     expect(valueOf(await scene.register({ ...owner, ...proof })).role).toBe('owner');
     expect(await scene.register({ ...owner, ...proof, email: 'thief@example.com' })).toEqual(
@@ -130,7 +130,7 @@ describe('registration', () => {
   });
 
   test.each([false, true])(
-    'of ten registrations at once on an empty store one owns it (open: %s)',
+    'makes one of ten concurrent registrations on an empty store the owner (open: %s)',
     async (openRegistration) => {
       const scene = await openScene(await newDatabase(), { openRegistration });
       const results = await Promise.all(
@@ -145,7 +145,7 @@ describe('registration', () => {
     },
   );
 
-  test('of ten registrations of one address at once one succeeds', async () => {
+  test('lets one of ten concurrent registrations of one address succeed', async () => {
     const scene = await openScene(await newDatabase(), { openRegistration: true });
     const results = await Promise.all(
       Array.from({ length: 10 }, () =>

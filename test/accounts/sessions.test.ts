@@ -84,7 +84,7 @@ describe('sessions', () => {
     expect((await scene.refresh({ refreshToken: other.refreshToken })).ok).toBe(true);
   });
 
-  test('of ten concurrent refreshes with one cookie exactly one is answered', async () => {
+  test('answer exactly one of ten concurrent refreshes with one cookie', async () => {
     const { scene, refreshToken } = await signedIn();
     const answers = await Promise.all(Array.from({ length: 10 }, () => scene.refresh({ refreshToken })));
     expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('sessions', () => {
     expect(eventTypes(scene).filter((type) => type === 'SessionRevoked')).toHaveLength(1);
   });
 
-  test('of two concurrent refreshes the slower one ends the session for both', async () => {
+  test('end for both when two refreshes with one cookie race', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);

@@ -14,7 +14,7 @@ describe('closers', () => {
     expect(steps).toEqual(['the store', 'store closed', 'the lock', 'lock closed']);
   });
 
-  test('one that fails keeps no other from being closed, and is reported', async () => {
+  test('close all others if one fails, and report it', async () => {
     const closers = new Closers();
     const closed: string[] = [];
     closers.add('a', () => void closed.push('a'));

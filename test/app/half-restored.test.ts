@@ -13,7 +13,7 @@ const WHOLE = {
 };
 
 describe('half restored', () => {
-  test('with a database, keys missing in the store are fine, and an empty one is missed', () => {
+  test('accepts a store without keys beside a database, and reports an empty database', () => {
     expect(missingParts(WHOLE)).toEqual([]);
     expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([
       `/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`,

@@ -20,7 +20,7 @@ function waiting(signal = new AbortController().signal) {
 }
 
 describe('the wait of a start for its database', () => {
-  test('is one for all that is asked, and ends with what the database said last', async () => {
+  test('is shared by all, and ends with the last message of the database', async () => {
     const { wait, notices, pass, nowMs } = waiting();
     const trouble = () => 'timeout expired';
     const awayFor = (times: number) => async () => {
@@ -46,7 +46,7 @@ describe('the wait of a start for its database', () => {
     );
   });
 
-  test('is none for other faults, nor where there is no database', async () => {
+  test('is skipped for other faults, and without a database', async () => {
     const { wait, nowMs } = waiting();
     const refused = async () => fail({ kind: 'audit_unavailable' } as const);
     await expect(wait.value(refused, () => 'timeout expired')).rejects.toThrow('audit log');

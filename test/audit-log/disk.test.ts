@@ -24,7 +24,7 @@ function restored(image: Image): string {
 }
 
 describe('disk', () => {
-  test('with `always`, an append survives a power loss at once, also in a new segment', async () => {
+  test('keeps an append with `always` through a power loss, also in a new segment', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { fsync: 'always', segmentBytes: 1_000 });
     const images: Image[] = [];
@@ -40,7 +40,7 @@ describe('disk', () => {
   test.each([
     ['goes on in', 1_000_000],
     ['follows', 1_000],
-  ])("with `always`, an append survives even where it %s a dead process's segment", async (_how, segmentBytes) => {
+  ])("keeps an append with `always` even where it %s a dead process's segment", async (_how, segmentBytes) => {
     const directory = freshDirectory();
     const before = openWriter(directory, { fsync: 'never' });
     append(before, [{ reason: 'x'.repeat(1_000) }]);
@@ -53,7 +53,7 @@ describe('disk', () => {
   });
 
   test.each(['flush', 'flushNow'] as const)(
-    'with `never`, a head that %s reports as on disk survives a power loss',
+    'keeps a head with `never` that %s reports as on disk through a power loss',
     async (flush) => {
       const directory = freshDirectory();
       const heads: number[] = [];

@@ -127,7 +127,7 @@ describe('failure', () => {
   test.each([
     ['there is no command that takes the kernel’s lock', undefined],
     ['the file system has no such locks', 'echo >&2 flock: 3: No locks available; exit 71'],
-  ])('where %s, the log opens without', (_why, flock) => {
+  ])('opens without the log where %s', (_why, flock) => {
     const directory = freshDirectory();
     const path = process.env.PATH;
     onTestFinished(() => {

@@ -117,7 +117,7 @@ describe('a log beyond its limit', () => {
     expect(await ids(new AuditReader(directory), { actor: 'anonymous' })).toEqual([]);
   });
 
-  test('is searched page by page over what was kept, and exported with it', async () => {
+  test('pages through kept entries, and exports them', async () => {
     const { directory, key, write } = scene();
     for (let nth = 0; nth < 10; nth += 1) write(...flood('beta', 1), ...flood('acme', 9));
     await shrunk(directory, LIMIT, key);
@@ -166,7 +166,7 @@ describe('a log beyond its limit', () => {
   });
 });
 
-describe('what was kept', () => {
+describe('a kept entry', () => {
   const kept = async () => {
     const whole = scene();
     whole.write(...flood('beta', 2), ...flood('acme', 60));
@@ -188,7 +188,7 @@ describe('what was kept', () => {
         writeFileSync(path, `${readFileSync(path, 'utf8').trimEnd().split('\n').reverse().join('\n')}\n`),
       'reordered',
     ],
-  ])('is named by verification when it %s', async (_, attack, problem) => {
+  ])('is reported by verification when it %s', async (_, attack, problem) => {
     const { verified, path } = await kept();
     attack(path);
     expect(await verified()).toMatchObject({

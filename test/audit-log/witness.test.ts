@@ -147,7 +147,7 @@ describe('witness', () => {
     }
   });
 
-  test('is another gateway: its log shows what was cut, and whose statements it has', async () => {
+  test('can be another gateway: its log shows the cut, and the author of each statement', async () => {
     const { directory, key, options, witnessed } = witnessedLog();
     const other = join(freshDirectory(), 'other', 'audit');
     const writer = openWriter(other, { segmentBytes: 1000 });
@@ -168,7 +168,7 @@ describe('witness', () => {
     });
   });
 
-  test('that has two hashes of one entry has seen two logs', async () => {
+  test('detects two logs by two hashes of one entry', async () => {
     const { directory, options, witnessed } = witnessedLog();
     const both = [...witnessed, { ...witnessed[1]!, hash: 'b'.repeat(64) }];
     expect(await verifyAuditLog(directory, { ...options, witnessed: both })).toMatchObject({
@@ -240,7 +240,7 @@ describe('witness', () => {
     );
   });
 
-  test('that fails or hangs is said once, and gets the newest when it is back', async () => {
+  test('is logged once when it fails or hangs, and gets the newest when it is back', async () => {
     let status = 500;
     const got: string[] = [];
     const http = createHttpServer(async (request, response) => {

@@ -67,7 +67,7 @@ describe('frames of a bus', () => {
     expect(opened(frame!)).toBe('one [1]');
   });
 
-  test('that are parts of one message are that message only if all have come', () => {
+  test('make up a message only once all its parts have come', () => {
     const parts = packed(text(1, '🎉"\\'.repeat(60)));
     expect(parts.length).toBeGreaterThan(3);
     expect(parts.map((part) => opened(part)).filter((found) => found !== 'one []')).toEqual(['one [1]']);

@@ -119,7 +119,7 @@ describe.skipIf(NATS_SERVER === undefined)('the bus over NATS', () => {
 
   const urlOf = ({ port }: TestNats, user = ''): string => `nats://${user}${user && '@'}127.0.0.1:${port}`;
 
-  test('is refused where its credentials are, or may not do what it has to', async () => {
+  test('refuses credentials that are wrong, or lack the rights it needs', async () => {
     const at = `127.0.0.1:${server.port}`;
     const wrong = `BusRefused: the credentials are refused by ${at}: 'Authorization Violation'; correct those in SVC_BUS_URL, or in the file of SVC_BUS_CREDENTIALS_FILE`;
     expect(await refusedBy(urlOf(server, 'svc:wrong'))).toBe(wrong);
@@ -162,7 +162,7 @@ describe.skipIf(NATS_SERVER === undefined)('the bus over NATS', () => {
     );
   });
 
-  test('is refused where one side wants encryption, or the other is no NATS', async () => {
+  test('refuses a server if one side wants encryption, or if it is not NATS', async () => {
     expect(await refusedBy(urlOf(encrypted))).toBe(
       `BusRefused: 127.0.0.1:${encrypted.port} takes encrypted connections only; write tls:// in place of nats:// in SVC_BUS_URL`,
     );

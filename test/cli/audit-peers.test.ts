@@ -106,7 +106,7 @@ describe('audit verify --peers', () => {
     ]);
   });
 
-  test('what was said of others cannot be changed without the key', async () => {
+  test('detects changed statements about others without the key', async () => {
     const path = join(auditOf('one'), 'checkpoints.ndjson');
     writeFileSync(path, readFileSync(path, 'utf8').replace('"gateway":"two","id":10', '"gateway":"two","id":9'));
     const { status, stdout } = await verify();

@@ -122,7 +122,7 @@ describe('audit', () => {
     );
   });
 
-  test('with a witness, a log that was cut with its checkpoints is not taken for whole', async () => {
+  test('detects, with a witness, a log that was cut with its checkpoints', async () => {
     const copy = join(cli.home, 'witnessed');
     const witness = join(cli.home, 'witness.ndjson');
     const started = await startTestGateway({

@@ -58,7 +58,7 @@ describe('following', () => {
     await gateway?.stop();
   });
 
-  test('what is followed goes on after a restart, and from the first entry of a new log', async () => {
+  test('continues after a restart, and from the first entry of a new log', async () => {
     const cli = createCliHome();
     onTestFinished(cli.remove);
     const directly = { SVC_CLI_API_URL: url, SVC_CLI_API_KEY: ADMIN_KEY };

@@ -107,7 +107,7 @@ describe('svc hooks', () => {
     expect(home.read(tool)).toBe(text);
   });
 
-  test('what its user changed since stays when the hooks are removed', async () => {
+  test('keep later changes of the user when the hooks are removed', async () => {
     const home = openHome();
     home.write('claude-code', EXISTING['claude-code']!);
     await home.svc(['install', 'claude-code']);

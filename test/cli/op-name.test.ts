@@ -52,7 +52,7 @@ describe('ids of operations', () => {
     for (const [opId, short] of shortIds(IDS)) expect([short, await among(short, IDS)]).toEqual([short, opId]);
   });
 
-  test('that could be several are refused with their names; unknown ones stay unknown', async () => {
+  test('are refused with their matches if ambiguous; unknown ones stay unknown', async () => {
     await expect(among('4bf92f:00f0', IDS)).rejects.toMatchObject({
       message: '4bf92f:00f0 is short for 2 operations',
       advice: `Give more of the id: ${IDS[0]}, ${IDS[1]}`,

@@ -105,7 +105,7 @@ describe('a barrier', () => {
     expect(tookMs).toBeLessThan(500); // it was 24 s
   });
 
-  test('is passed at once by a gateway that is the only one', async () => {
+  test('passes at once at a gateway that is the only one', async () => {
     cluster.retire('two');
     expect(await barriersOf(one).pass('halts')).toEqual([]);
   });

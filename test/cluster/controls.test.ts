@@ -136,7 +136,7 @@ describe('orders to operations', () => {
     expect([two.controls.size, two.controls.closedElsewhere(AGENT, OP)]).toEqual([0, undefined]);
   });
 
-  test('that the database cannot take stand at their home, and are written once it can', async () => {
+  test('stand at their home if the database is away, and are written once it is back', async () => {
     table.isAway = true;
     one.member.bus.isConnected = false;
     expect(await one.controls.save(sent('terminate'), 7, nowMs)).toEqual(['database']);
@@ -173,7 +173,7 @@ describe('orders to operations', () => {
     expect([two.controls.size, two.delivered]).toEqual([0, [7]]);
   });
 
-  test('that came over the bus are written by others where their gateway has ended', async () => {
+  test('are persisted by another gateway if the sender died first', async () => {
     table.isAway = true;
     await one.controls.save(sent('terminate'), 7, nowMs);
     await two.controls.refresh(carried[0]);
@@ -238,7 +238,7 @@ describe('orders to operations', () => {
     expect(left).toEqual([undefined, undefined, 'paused']);
   });
 
-  test('that cannot be recorded change nothing when their gateway has ended', async () => {
+  test('change nothing if they cannot be recorded and their gateway has ended', async () => {
     await one.controls.save(sent('pause'), 7, nowMs);
     await two.controls.refresh();
     cluster.retire('one');

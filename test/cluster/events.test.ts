@@ -119,7 +119,7 @@ describe('events of another gateway', () => {
     expect([watcher.shown.length, watcher.lost]).toEqual([201, [6]]);
   });
 
-  test('that are lost are counted with the next batch, or once the watch is renewed', () => {
+  test('are counted when lost, with the next batch or once the watch is renewed', () => {
     watch('all');
     source.events.take(changed('o', 'running'));
     source.events.take(changed('p', 'running'));
@@ -135,7 +135,7 @@ describe('events of another gateway', () => {
     expect(watcher.lost).toEqual([2, 1]);
   });
 
-  test('that come twice, or of a watch that has ended, are not shown', () => {
+  test('are dropped if they come twice, or belong to a watch that has ended', () => {
     watch('all');
     source.events.take(changed('o', 'running'));
     const [first] = batch();
@@ -203,7 +203,7 @@ describe('events of another gateway', () => {
     expect([watcher.shown, watcher.lost]).toEqual([[], [1]]);
   });
 
-  test('of more orgs than are worth naming are all sent', () => {
+  test('are all sent if they concern more orgs than are worth naming', () => {
     watch(Array.from({ length: 101 }, (_, nth) => `org${nth}`));
     expect(source.interest).toBe('all');
   });

@@ -108,7 +108,7 @@ describe('a page of the logs of all gateways', () => {
     ]);
   });
 
-  test('is the last one where only silent gateways have more', async () => {
+  test('ends where only silent gateways have more', async () => {
     const [one, two] = [new Log('one', [1]), new Log('two', [2])];
     two.isSilent = true;
     const page = await readLogPage(one, [two], READ);

@@ -80,7 +80,7 @@ describe('a question to another gateway', () => {
     expect(peers.asked).toBe(0);
   });
 
-  test('that comes too late is not carried out, by the clock of the database', async () => {
+  test('is dropped if it comes too late by the clock of the database', async () => {
     peersOf(two, 2);
     two.membership.skewMs = 4_000; // its own clock is ahead
     const asked = peersOf(one, 1).ask(two.run, 'decide', ASKED);
@@ -123,7 +123,7 @@ describe('a question to another gateway', () => {
     expect(await peers.ask(two.run, 'decide', ASKED)).toEqual(unreachable('two'));
   });
 
-  test('of a run that was replaced is not answered; of one that has just joined it is', async () => {
+  test('is ignored from a replaced run, and answered from one that has just joined', async () => {
     peersOf(two, 2);
     const zombie = peersOf(one, 1);
     cluster.retire('one');
@@ -144,7 +144,7 @@ describe('a question to another gateway', () => {
     expect(await welcome).toEqual({ ok: true, value: { auditId: 2 } });
   });
 
-  test('to all waits for the live ones and names those that did not answer', async () => {
+  test('waits, if sent to all, for the live ones and names those that did not answer', async () => {
     peersOf(two, 2);
     peersOf(cluster.join('three'), 3);
     cluster.join('four'); // never answers
@@ -165,7 +165,7 @@ describe('a question to another gateway', () => {
     expect(await waits).toMatchObject({ ok: true, value: { missing: ['four'] } });
   });
 
-  test('to all ends with the answer that is enough, and at once where there is nobody', async () => {
+  test('ends, if sent to all, with a sufficient answer, and at once if nobody is there', async () => {
     peersOf(two, 2);
     cluster.join('three'); // never answers
     const found = peersOf(one, 1).askAll('decide', ASKED, ({ auditId }) => auditId === 2);
@@ -175,7 +175,7 @@ describe('a question to another gateway', () => {
     expect(await peersOf(one, 1).askAll('decide', ASKED)).toEqual({ ok: true, value: { answers: [], missing: [] } });
   });
 
-  test('that fails there is logged there, and one of an unknown kind refused', async () => {
+  test('is logged there if it fails, and refused if its kind is unknown', async () => {
     const peers = peersOf(two, 2);
     peers.serve('decide', () => Promise.reject(new Error('a defect')));
     const asked = peersOf(one, 1).ask(two.run, 'decide', ASKED);

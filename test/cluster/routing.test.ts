@@ -123,12 +123,12 @@ describe('a command', () => {
     return asked;
   };
 
-  test('that begins an operation asks nobody', async () => {
+  test('asks nobody if it begins an operation', async () => {
     expect((await one.ask(CHECK)).reply).toMatchObject({ ok: true, value: { decision: 'allow' } });
     expect(cluster.waiting).toEqual([]);
   });
 
-  test('with a home is decided there, and says so', async () => {
+  test('is decided at its home, and says so', async () => {
     await one.ask(CHECK);
     const again = await settled(two.ask({ ...CHECK, home: one.home }));
     expect(again).toMatchObject({ reply: { ok: true }, elsewhere: { home: one.home, auditId: 7 } });
@@ -182,7 +182,7 @@ describe('a command', () => {
     expect((await lost(two.ask({ ...GET, home: one.home }))).reply).toEqual({ ok: false, fault });
   });
 
-  test('whose home has ended finds the operation gone: a check begins it anew', async () => {
+  test('finds the operation gone if its home has ended: a check begins it anew', async () => {
     await one.ask(CHECK);
     cluster.retire('one');
     const again = await settled(two.ask({ ...CHECK, home: one.home }));
@@ -197,7 +197,7 @@ describe('a command', () => {
     });
   });
 
-  test('of a caller that nobody knows is refused here, and others are not asked', async () => {
+  test('is refused here if its caller is unknown, without asking others', async () => {
     const stranger = { credential: 'unknown' as SecretDigest };
     const refused = await settled(two.ask({ ...CHECK, ...stranger, home: one.home }));
     expect(refused.reply).toMatchObject({ ok: true, value: { decision: 'deny', cause: 'credential' } });
@@ -206,7 +206,7 @@ describe('a command', () => {
     expect(one.decided).toEqual([]);
   });
 
-  test('of an operator reaches every gateway that has the operation', async () => {
+  test('reaches every gateway that has the operation if an operator sends it', async () => {
     await one.ask(CHECK);
     await two.ask(CHECK);
     expect((await settled(three.ask(PAUSE))).reply).toMatchObject({ ok: true, value: { state: 'paused' } });
@@ -224,7 +224,7 @@ describe('a command', () => {
     });
   });
 
-  test('of an operator of all orgs must name one where two have the operation', async () => {
+  test('must name the org if two have the operation and the operator sees all', async () => {
     const other = { orgId: 'globex', teamId: 'search', agentId: 'crawler' };
     const token = 'other' as SecretDigest;
     for (const { governor } of [one, two])
@@ -245,7 +245,7 @@ describe('a command', () => {
     });
   });
 
-  test('of an operator names the gateways that may not act by it', async () => {
+  test('names the gateways that may not act by it to the operator', async () => {
     await one.ask(CHECK);
     cluster.suspect('three');
     three.routing.divert = () => false;

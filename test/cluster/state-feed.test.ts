@@ -119,7 +119,7 @@ function openGateway(database: FakeDatabase, most = 1) {
 const allowed = (results: readonly Result<unknown, Fault>[]): number =>
   results.filter((result) => result.ok && result.value !== 'used up').length;
 
-describe('what people decide at several gateways', () => {
+describe('a decision of people at several gateways', () => {
   test('is used once, however many race for it at however many gateways', async () => {
     const database = new FakeDatabase();
     const gateways = [openGateway(database), openGateway(database), openGateway(database)];
@@ -131,7 +131,7 @@ describe('what people decide at several gateways', () => {
     expect(database.turns).toBeLessThanOrEqual(6);
   });
 
-  test('is counted exactly while turns fail, and nothing is left of those that did', async () => {
+  test('is counted exactly while turns fail, and failed turns leave nothing', async () => {
     const database = new FakeDatabase();
     const gateways = [openGateway(database, 1_000), openGateway(database, 1_000)];
     let counted = 0;
@@ -173,7 +173,7 @@ describe('what people decide at several gateways', () => {
     expect(passed).toEqual(['halts']);
   });
 
-  test('is taken back where it could not be recorded, unless somebody has built on it', async () => {
+  test('is taken back if it could not be recorded, unless others have built on it', async () => {
     const database = new FakeDatabase();
     const [one, two] = [openGateway(database, 9), openGateway(database, 9)];
     await one.use('a');
@@ -210,7 +210,7 @@ describe('what people decide at several gateways', () => {
     expect(allowed([await use('a')])).toBe(1);
   });
 
-  test('of the id that is not known here is looked for', async () => {
+  test('is looked up if its id is unknown here', async () => {
     const database = new FakeDatabase();
     const [one, two] = [openGateway(database), openGateway(database)];
     await one.use('a');

@@ -79,7 +79,7 @@ describe('a ticket of another gateway', () => {
     expect(await redeem(second)).toMatchObject(NO_TICKET);
   });
 
-  test('is good for one of several that use it at the same time', async () => {
+  test('admits one of several simultaneous uses', async () => {
     const ticket = await issue();
     const both = [other.redeem(ticket), other.redeem(ticket)];
     for (const sent of cluster.take()) {
@@ -90,7 +90,7 @@ describe('a ticket of another gateway', () => {
     expect((await Promise.all(both)).map((each) => each.ok)).toEqual([true, false]);
   });
 
-  test('is used up where the answer is lost, and the caller asks for a new one', async () => {
+  test('is used up if the answer is lost, and the caller asks for a new one', async () => {
     const ticket = await issue();
     const redeemed = other.redeem(ticket);
     for (const sent of cluster.take()) cluster.deliver(sent);
@@ -110,7 +110,7 @@ describe('a ticket of another gateway', () => {
     expect(await redeem(ticket)).toMatchObject(NO_TICKET);
   });
 
-  test('is no good after its owner was revoked here, before the other gateway knew', async () => {
+  test('fails after its owner was revoked here, before the other gateway knew', async () => {
     const early = await issue();
     revokeAtOther('key:k');
     expect(await redeem(early)).toMatchObject(NO_TICKET);
@@ -120,7 +120,7 @@ describe('a ticket of another gateway', () => {
     expect((await redeem(await issue())).ok).toBe(true);
   });
 
-  test('that was made up is no message, or one of a few', async () => {
+  test('costs no message, or one of a few, if it was made up', async () => {
     const ticket = await issue();
     const home = ticket.slice(0, ticket.indexOf('.') + 1);
     for (const word of ['', '.', 'secret0', 'nobody.secret0', `${home}x`]) {

@@ -47,7 +47,7 @@ describe('usage ids of several gateways', () => {
     expect(claimed).toEqual([['one', 'known', 'two']]);
   });
 
-  test('that another gateway counts at the moment are asked for again, for 3 s', async () => {
+  test('are asked for again, for 3 s, while another gateway counts them', async () => {
     let asked = 0;
     const { claims } = openClaims((id) => (id === 'soon' && (asked += 1) > 3 ? 'counted' : 'busy'));
     const soon = claims.claim(keyOf('soon'));

@@ -157,7 +157,7 @@ describe('orders that wait for their gateway', () => {
     expect([home.carriedOut.length, table.left, home.errors]).toEqual([3, [], []]);
   });
 
-  test('of somebody who sees all orgs hold for all of them', async () => {
+  test('apply to all orgs if their author sees all', async () => {
     const everywhere = { ...command('pause'), orgId: undefined };
     await one.orders.give(everywhere, [home.home], record);
     expect([AGENT, OTHERS].map((agent) => one.orders.closedElsewhere(agent, OP))).toEqual(['paused', 'paused']);

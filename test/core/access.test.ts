@@ -33,7 +33,7 @@ describe('scope', () => {
     });
   });
 
-  test('what holds for every org is for an admin of all of them only', () => {
+  test('allows changes for every org to an admin of all orgs only', () => {
     expect(refuseUnlessAdminOfAll(of(['admin']))).toBeUndefined();
     expect(refuseUnlessAdminOfAll(of(['admin'], 'acme'))).toEqual({
       ok: false,

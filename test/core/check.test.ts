@@ -209,7 +209,7 @@ describe('check', () => {
     expect(draft.payload.caller).toEqual({ org_id: null, team_id: 'search', agent_id: 'crawler' });
   });
 
-  test('of a stranger little is recorded, and no part of a credential that is cut off', () => {
+  test('records little of an unauthenticated caller, and no part of a cut credential', () => {
     const at = (length: number) => `${'see '.repeat(length / 4)}ghp_${'a1'.repeat(18)}`;
     const recorded = (resource: string) =>
       decide(checkOf(CRAWLER, 't:s', { credential: 'unknown' as never, resource })).draft.payload;

@@ -21,7 +21,7 @@ const entriesOf = ({ effects }: ReturnType<typeof refuse>) =>
   effects.flatMap((effect) => (effect.kind === 'audit' ? [effect.draft] : []));
 
 describe('an action that is refused before it becomes a check', () => {
-  test('is on record under the agent', () => {
+  test('is recorded under the agent', () => {
     expect(entriesOf(refuse())).toEqual([
       {
         eventType: 'ActionDenied',
@@ -34,14 +34,14 @@ describe('an action that is refused before it becomes a check', () => {
     ]);
   });
 
-  test('is on record under the key that named no agent', () => {
+  test('is recorded under the key that named no agent', () => {
     expect(entriesOf(refuse({ ...KEY, agent: undefined }))).toMatchObject([
       { actor: 'key:admin', lineage: { orgId: null, teamId: null, agentId: null } },
     ]);
     expect(entriesOf(refuse(KEY))).toMatchObject([{ actor: 'key:admin', lineage: CRAWLER }]);
   });
 
-  test('is an impersonation with the token of another, whatever else is wrong', () => {
+  test("counts as impersonation with another's token, whatever else is wrong", () => {
     const refused = refuse({ credential: digestOf(SIBLING) });
     expect(refused.reply).toEqual({
       ok: true,
@@ -50,7 +50,7 @@ describe('an action that is refused before it becomes a check', () => {
     expect(entriesOf(refused)).toMatchObject([{ eventType: 'A2AImpersonationAttempted', lineage: SIBLING }]);
   });
 
-  test('is an impersonation with a key of another org', () => {
+  test('counts as impersonation with a key of another org', () => {
     const principal = { ...ADMIN, orgId: 'globex' };
     expect(entriesOf(refuse({ credential: undefined, principal }))).toMatchObject([
       { eventType: 'A2AImpersonationAttempted', lineage: { orgId: 'globex' }, payload: { claimed_org_id: 'acme' } },

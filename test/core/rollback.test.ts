@@ -35,7 +35,7 @@ const complete = (op: string): Command => ({
   opId: opId(op),
 });
 
-describe('what could not be recorded has not happened', () => {
+describe('a change that could not be recorded has not happened', () => {
   test.each<[string, readonly Command[], readonly Command[], string | undefined]>([
     ['a pause', [], [controlOf('t:s', 'pause')], 'running'],
     ['a resume', [controlOf('t:s', 'pause')], [controlOf('t:s', 'resume')], 'paused'],
@@ -276,7 +276,7 @@ describe('what could not be recorded has not happened', () => {
     });
   });
 
-  test('what the agent has acknowledged stays acknowledged', () => {
+  test("keeps the agent's acknowledgements", () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const [signal] = governor
@@ -354,7 +354,7 @@ describe('rollback', () => {
       parent: undefined,
     });
 
-    test('of a new one leaves none', () => {
+    test('leaves none if it was new', () => {
       const governor = openGovernor();
       const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
       expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([
@@ -366,7 +366,7 @@ describe('rollback', () => {
       }).toEqual({ agents: undefined, owner: undefined });
     });
 
-    test('with a new token leaves the old one in force', () => {
+    test('leaves the old token in force if it changed it', () => {
       const governor = openGovernor();
       const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
       expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([
@@ -378,7 +378,7 @@ describe('rollback', () => {
       }).toEqual({ key: agentKeyOf(CRAWLER), owner: undefined });
     });
 
-    test('that ended it leaves it registered', () => {
+    test('leaves the agent registered if it ended the registration', () => {
       const governor = openGovernor();
       const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
       expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
@@ -408,7 +408,7 @@ describe('rollback', () => {
       expect([...governor.agents.childrenOf(agentKeyOf(SIBLING))].map(({ key }) => key)).toEqual([agentKeyOf(CRAWLER)]);
     });
 
-    test('that changed all but the token leaves everything as it was', () => {
+    test('leaves everything as it was if it changed all but the token', () => {
       const governor = openGovernor();
       const undos = applyAll(
         governor,

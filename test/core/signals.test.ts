@@ -88,7 +88,7 @@ describe('signals', () => {
     expect([936, 937, 1_000].map((sequence) => boxes.acknowledge(ONE, sequence, 30))).toEqual([false, true, true]);
   });
 
-  test('what is known of an operation or an agent is dropped with it', () => {
+  test('drop all about an operation or an agent with it', () => {
     const boxes = new SignalBoxes();
     const sequence = boxes.post(ONE, 'pause', 10);
     boxes.acknowledge(ONE, sequence, 20);

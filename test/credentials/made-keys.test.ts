@@ -86,7 +86,7 @@ describe('keys that a key made', () => {
     expect(all.map(({ revokedAtMs }) => revokedAtMs)).toEqual([expect.any(Number), expect.any(Number)]);
   });
 
-  test('of another org are not shown to an admin of one org', async () => {
+  test('are hidden from an admin of one org if they belong to another', async () => {
     const { keys } = await start();
     const maker = await make(keys, ADMIN, 'maker');
     must(await createApiKey(keys, makerOf(maker), { name: 'acme', scopes: ['read'], orgId: 'acme' }));

@@ -49,7 +49,7 @@ describe('unsaved key changes', () => {
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();
   });
 
-  test('one flush writes all revocations that the store could not take', async () => {
+  test('writes all revocations that the store could not take in one flush', async () => {
     const store = createEmbeddedApiKeyStore(temporaryStore());
     let isAway = true;
     const { keys, reopen } = await start({

@@ -50,7 +50,7 @@ After.
 `);
   });
 
-  test('is left as it is where there is no place for a run', () => {
+  test('stays as it is if it has no place for a run', () => {
     writeFileSync(join(folder, 'kill-9.json'), JSON.stringify(RUN));
     writeFileSync(page, 'No place.\n');
     const { status, stderr } = spawnSync(process.execPath, [SCRIPT, folder, page], { encoding: 'utf8' });

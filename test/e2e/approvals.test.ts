@@ -124,7 +124,7 @@ describe('approvals', () => {
     });
   });
 
-  test('of any number of racing uses one wins, and the others wait for another', async () => {
+  test('let one of any number of racing uses win, and the others wait for another', async () => {
     const spans = Array.from({ length: 32 }, (_, n) => `race-${n}`);
     const asked = await Promise.all(spans.map((span) => check(span)));
     const ids = new Set(asked.map(({ approvalId }) => approvalId));
@@ -153,7 +153,7 @@ describe('approvals', () => {
     expect((await check('a', { resource: 'payroll' })).decision).toBe('DECISION_DENY');
   });
 
-  test('whoever asked may not approve, min takes two, and a rule may name who', async () => {
+  test('forbid the requester to approve, take two for min, and may be restricted by name', async () => {
     const asked = (
       await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
         agent: LOAD_AGENT,
@@ -227,7 +227,7 @@ describe('approvals', () => {
     expect((await decide(named, 'approve', chief)).body.approval.state).toBe('approved');
   });
 
-  test('of keys made at once with the name of an approver one remains', async () => {
+  test('leave one of several keys made at once with the name of an approver', async () => {
     const make = () => gateway.call('POST', '/api/v1/iam/api-keys', { name: 'racer', scopes: ['read'] });
     const made = await Promise.all(Array.from({ length: 8 }, make));
     expect(made.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
@@ -388,7 +388,7 @@ describe('approvals', () => {
     expect((await gateway.call('GET', '/api/v1/approvals', undefined, LOAD_TOKEN)).status).toBe(401);
   });
 
-  test('to another org it does not exist', async () => {
+  test('do not exist for another org', async () => {
     const { approvalId } = await check('a');
     const other = await keyOf({ name: 'other', org_id: 'other-org' });
     expect((await decide(approvalId, 'approve', other)).status).toBe(404);

@@ -28,13 +28,13 @@ describe('a body in chunks', () => {
       `${(2 << 20).toString(16)}\r\n${' '.repeat(2 << 20)}\r\n 30\r\n\r\n`,
       '/api/v1/ops',
     ],
-  ])('that has a chunk %s hides no request', async (_name, chunk, path) => {
+  ])('hides no request if a chunk %s', async (_name, chunk, path) => {
     const sent = [head(path) + chunk, { waitMs: 400 }, SMUGGLED, { waitMs: 200 }];
     const { statuses, isClosed } = await sendRaw(gateway, sent, { answers: 2, timeoutMs: 5_000 });
     expect({ isClosed, statuses: statuses.filter((status) => status < 400) }).toEqual({ isClosed: true, statuses: [] });
   });
 
-  test('that is sound is answered', async () => {
+  test('is answered if it is sound', async () => {
     const { statuses } = await sendRaw(gateway, [`${head('/api/v1/ops')}2\r\n{}\r\n0\r\n\r\n`]);
     expect(statuses).toEqual([400]);
   });

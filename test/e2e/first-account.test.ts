@@ -74,7 +74,7 @@ describe('first account', () => {
     expect((await gateway.call('POST', REGISTER, OWNER, null)).body.account.role).toBe('owner');
   });
 
-  test('where others reach the gateway, it needs the link that was printed', async () => {
+  test('needs the printed link if others reach the gateway', async () => {
     const gateway = await start({ SVC_HTTP_ADDR: '0.0.0.0:0', SVC_PUBLIC_URL: 'https://gateway.example.com' });
     const refused = await gateway.call('POST', REGISTER, OWNER, null);
     expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 403, code: 'setup_required' });

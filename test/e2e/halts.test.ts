@@ -183,7 +183,7 @@ describe('halts', () => {
     expect((await check(gateway, 'x')).decision).toBe('DECISION_ALLOW');
   });
 
-  test('whose end passes while the gateway is down is over before it serves', async () => {
+  test('are over before it serves if their end passed while it was down', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-halts-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const first = await start({ dataDir });
@@ -199,7 +199,7 @@ describe('halts', () => {
     expect(entries.length).toBe(1);
   });
 
-  test('what is wrong with a halt is refused, and named', async () => {
+  test('are refused if invalid, with the reason', async () => {
     const gateway = shared;
     for (const [body, field] of [
       [{ scope: 'org:' }, 'scope'],
@@ -232,7 +232,7 @@ describe('halts', () => {
     ]);
   });
 
-  test('with 64 clients at all doors, nothing that is sent after the answer is allowed', async () => {
+  test('stop all that is sent after the answer, with 64 clients at all doors', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-halts-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const gateway = await start({ dataDir });

@@ -374,7 +374,7 @@ describe('hooks', () => {
     expect(entriesOf('session-1:toolu_key')).toMatchObject([{ event_type: 'ActionAllowed', lineage: CODER }]);
   });
 
-  test('what cannot be understood is an error and a denial on record, never an allow', async () => {
+  test('deny and record calls that cannot be understood', async () => {
     const bad: readonly (readonly [tool: string, body: unknown])[] = [
       ['claude-code', '{'],
       ['claude-code', '[]'],

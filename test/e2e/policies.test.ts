@@ -251,7 +251,7 @@ rules: []
     await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
   });
 
-  test('of concurrent reloads the last one read is in force', async () => {
+  test('apply the set read last among concurrent reloads', async () => {
     await inForce(ALLOW_ALL);
     const reloads = Array.from({ length: 6 }, (_, n) => {
       policies.write(n % 2 === 0 ? ALLOW_ALL + DENY_ACME : ALLOW_ALL);

@@ -196,7 +196,7 @@ describe('starting', () => {
     );
   });
 
-  test.runIf(process.getuid?.() === 0)('what belongs to another user is named', async () => {
+  test.runIf(process.getuid?.() === 0)('names files that belong to another user', async () => {
     const folder = dataFolder();
     const gateway = await startTestGateway({ dataDir: folder });
     await gateway.stop();

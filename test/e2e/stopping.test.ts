@@ -318,7 +318,7 @@ describe('stopping', () => {
     expect(decided.filter((opId) => !answered.has(opId))).toEqual([]);
   });
 
-  test('at SIGTERM a partial request is answered if it proceeds, and else blocks nothing', async () => {
+  test('answers a partial request if it proceeds after SIGTERM, and else is not blocked', async () => {
     const gateway = await start({ SVC_SHUTDOWN_SECS: '60' });
     const body = JSON.stringify({ requests: [], padding: 'x'.repeat(2_000) });
     const http = connect(Number(new URL(gateway.url).port), '127.0.0.1');

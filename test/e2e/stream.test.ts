@@ -500,7 +500,7 @@ describe('stream', () => {
     await quiet.next(({ payload }) => payload.op_id === 'talk:1');
   });
 
-  test('one stream too many is refused, and a closed one frees its place', async () => {
+  test('refuses one stream too many, and a closed one frees its place', async () => {
     const small = await startTestGateway({ env: { SVC_MAX_STREAMS: '2', SVC_IO_THREADS: '1' } });
     const one = await openStream(small);
     await openStream(small);

@@ -85,7 +85,7 @@ describe('bounded', () => {
     expect(started).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
   });
 
-  test('one caller gets half of the places, one at a time, with others in between', async () => {
+  test('gives one caller half of the places, one at a time, with others in between', async () => {
     const { run, started, end } = open({ atOnce: 1, waiting: 7, callerOf: (name) => name.slice(0, -1) });
     const answers = ['nat1', 'nat2', 'nat3', 'nat4'].map((name) => run(name));
     expect(await run('nat5')).toEqual(OVERLOADED);

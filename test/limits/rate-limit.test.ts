@@ -31,7 +31,7 @@ describe('rate limit', () => {
     expect(takes(new RateLimiter(0), 'a', 10_000, 0)).toBe(10_000);
   });
 
-  test("one caller's limit does not affect another", () => {
+  test('limits one caller without affecting another', () => {
     const limiter = new RateLimiter(5);
     takes(limiter, 'greedy', 1_000, 0);
     expect(takes(limiter, 'modest', 5, 0)).toBe(5);

@@ -139,7 +139,7 @@ describe('smtp', () => {
     expect(messages(lines)).toContain('no e-mail will be sent; fix the relay settings and restart');
   });
 
-  test('at port 465 the first byte is TLS, even if the relay greets without', async (context) => {
+  test('speaks TLS from the first byte at port 465, even if the relay greets without', async (context) => {
     const firstBytes: (number | undefined)[] = [];
     const server = createServer((socket) => {
       socket
@@ -174,7 +174,7 @@ describe('smtp', () => {
     expect(messages(lines)).toContain('e-mail not sent; giving up');
   });
 
-  test('with wrong credentials the mailer logs recipient and subject only', async () => {
+  test('logs recipient and subject only if the credentials are wrong', async () => {
     const relay = await startRelay();
     const { mailer, lines } = openMailer({ port: relay.port, credentials: { user: 'gateway', pass: 'wrong' } });
     await mailer.send(MAIL);

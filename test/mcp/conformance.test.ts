@@ -61,7 +61,7 @@ async function relayTo(url: string, headers: Readonly<Record<string, string>>): 
 }
 
 describe('conformance', () => {
-  test.skipIf(!isInstalled)('is behind the proxy what it is without', { timeout: 300_000 }, async () => {
+  test.skipIf(!isInstalled)('is the same behind the proxy as without it', { timeout: 300_000 }, async () => {
     const world = await startWorld(ALLOW_ALL);
     onTestFinished(() => world.close());
     const port = await freePort();

@@ -49,14 +49,14 @@ describe('a line of a server', () => {
   };
   const brackets = '['.repeat(2_000_000);
 
-  test('with millions of brackets is not parsed, and what it answers is answered', async () => {
+  test('is not parsed with millions of brackets, and its answers are answered', async () => {
     const startMs = performance.now();
     expect(await read(`{"jsonrpc":"2.0","id":7,"result":{"a":${brackets}`)).toMatchObject({ answered: 7 });
     expect(await read(`{"result":{"a":${brackets}},"jsonrpc":"2.0","id":8}`)).toMatchObject({ answered: 8 });
     expect(performance.now() - startMs).toBeLessThan(500);
   });
 
-  test('that asks something is refused', async () => {
+  test('is refused if it asks something', async () => {
     expect(await read(`{"method":"roots/list","params":{"a":${brackets}},"jsonrpc":"2.0","id":9}`)).toMatchObject({
       problem: 'a line with too many values, or nested too deep',
       request: 9,
@@ -80,13 +80,13 @@ describe('an answer over HTTP', () => {
     );
   };
 
-  test('with too many values is refused, as body and as event', async () => {
+  test('is refused with too many values, as body and as event', async () => {
     const large = `[${'{},'.repeat(130_000)}1]`;
     expect(await answered('application/json', large)).toBe('refused');
     expect(await answered('text/event-stream', `: "\ndata: ${large}\n\n`)).toBe('refused');
   });
 
-  test('with many values in many events is read', async () => {
+  test('is read with many values in many events', async () => {
     const event = `data: [${'{},'.repeat(20_000)}1]\n\n`;
     expect(await answered('text/event-stream', event.repeat(20))).toBe('read');
   });
@@ -102,7 +102,7 @@ describe('the environment of a server', () => {
     SVC_TOKEN: 'x',
   };
 
-  test('of a proxy holds what programs need to run, and no secret of others', () => {
+  test('holds, under a proxy, no secret of others and all that programs need', () => {
     expect(basicEnvironment(env, 'linux')).toEqual({ PATH: '/bin', HOME: '/root', LC_ALL: 'C' });
     expect(basicEnvironment({ Path: 'C:', SystemRoot: 'C:', GITHUB_TOKEN: 'x' }, 'win32')).toEqual({
       Path: 'C:',
@@ -110,7 +110,7 @@ describe('the environment of a server', () => {
     });
   });
 
-  test('of a guard is that of its client, without the credentials for the gateway', () => {
+  test("is, under a guard, its client's without the credentials for the gateway", () => {
     expect(wholeEnvironment(env)).toEqual({
       PATH: '/bin',
       HOME: '/root',

@@ -42,7 +42,7 @@ describe('obligations', () => {
     expect(enforceOnResult({ b: 2 }, [redact('b')])).toEqual({ ok: true, value: { b: 2 } });
   });
 
-  test('what is hidden in a structured result is hidden in its text, too', () => {
+  test('hide a value of a structured result in its text, too', () => {
     const people = { people: [{ name: 'Ann', email: 'ann@example.com' }], total: 120 };
     const result = { content: [{ type: 'text', text: JSON.stringify(people) }], structuredContent: people };
     const enforced = enforceOnResult(result, [
@@ -122,7 +122,7 @@ describe('obligations', () => {
     ['an unknown type', { id: 'x', type: 'encrypt', properties: {} }, 'obligation x has the type encrypt'],
     ['no path', { id: 'x', type: 'redact', properties: {} }, 'obligation x names no path'],
     ['no number', cap('a', 'ten'), 'obligation c has no number'],
-  ])('one with %s is not met by leaving it out', (_, obligation, problem) => {
+  ])('cannot be met by leaving out one with %s', (_, obligation, problem) => {
     const enforced = enforceOnArguments({ a: 1 }, [obligation]);
     expect(enforced).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
   });

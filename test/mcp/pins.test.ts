@@ -73,7 +73,7 @@ describe('a server that changes a definition', () => {
     return `${status} ${stdout}${stderr}`;
   };
 
-  test('is not listed nor called, across restarts, until somebody accepts it', async () => {
+  test('is neither listed nor called, across restarts, until somebody accepts it', async () => {
     offer('adds');
     const first = await connect();
     expect((await first.client.listTools()).tools).toHaveLength(1);

@@ -140,7 +140,7 @@ describe('svc mcp proxy', () => {
       calls.close();
     });
 
-    test('of strangers each time, of not too many at once, and without waiting for long', async () => {
+    test("once for each stranger's token, a few at a time, and without waiting for long", async () => {
       const asked = gateway({ often: [429, { code: 'rate_limited', detail: 'too many requests' }] });
       const calls = new GatewayCalls(`http://127.0.0.1:${port}`);
       const callers = new Callers(calls, fallback);

@@ -40,7 +40,7 @@ describe('a server that svc mcp proxy starts', () => {
     expect(text).toContain('"text":"HOME OWN PATH"');
   });
 
-  test('is one too many beyond the bound of its credential', async () => {
+  test('is refused beyond the bound of its credential', async () => {
     expect((await open()).status).toBe(200);
     const refused = await open();
     expect(refused.status).toBe(503);

@@ -67,7 +67,7 @@ describe('refused requests', () => {
     ]);
   });
 
-  test('that a gateway does not take are said to be on no record, and hold nothing up', async () => {
+  test('are reported as unrecorded if a gateway does not take them, and hold nothing up', async () => {
     const { refusals, recorded, logged, settle } = play();
     refusals.report({ ...CALL, resource: 'x'.repeat(100_000) }, 'too long');
     await settle(1, 'no such path');

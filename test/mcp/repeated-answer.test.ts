@@ -37,14 +37,14 @@ describe('answers that come again', () => {
       expect(read(reader, line)).toEqual(JSON.parse(line));
   });
 
-  test('with a second id that counts are not taken for the ones before', () => {
+  test('are not taken for earlier ones if a second id counts', () => {
     const reader = new MessageReader(FROM_UPSTREAM);
     const twice = (id: number) => `${first(id).slice(0, -1)},"id":3}`;
     expect(read(reader, twice(1)).id).toBe(3);
     expect(read(reader, twice(2)).id).toBe(3);
   });
 
-  test('what is no message is no answer, and what is no JSON throws', () => {
+  test('are no answers if they are no messages, and throw if they are no JSON', () => {
     const reader = new MessageReader(FROM_UPSTREAM);
     expect(reader.read(Buffer.from(first(1, [])))).toEqual({ value: { jsonrpc: '2.0', id: 1, result: [] } });
     expect(() => reader.read(Buffer.from(first(1).slice(0, -2)))).toThrow(SyntaxError);

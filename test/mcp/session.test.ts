@@ -278,7 +278,7 @@ describe('a session', () => {
       ).toEqual([['note:a', 'note:secret', 'note:asked'].map((uri) => ['mcp.read', `bank/${uri}`, true])]);
     });
 
-    test('is denied what is all denied, and whatever the gateway cannot be asked about', async () => {
+    test('is denied if all is denied, and if the gateway cannot be asked', async () => {
       script.BatchCheckActions = [{ responses: [DENY] }];
       listen(2, { resourceSubscriptions: ['note:secret'] });
       expect((await answer(2)).error).toEqual({ code: -32003, message: 'Denied: not this one' });

@@ -19,7 +19,7 @@ function refusals(text: string): readonly string[] {
 }
 
 describe('policy file', () => {
-  test('one text of many documents fills every scope', () => {
+  test('fills every scope from one text of many documents', () => {
     const loaded = loadText(`
 name: base
 scope: global

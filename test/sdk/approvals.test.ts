@@ -248,7 +248,7 @@ describe('obligations of a run', () => {
     expect(notices).toMatchObject([{ message: 'a refund', action: 'refund' }]);
   });
 
-  test('that change attributes deny a run whose body does not say that it uses them', async () => {
+  test('deny a run that would ignore changed attributes', async () => {
     const agent = connect();
     let hasRun = false;
     const named = { ...REFUND, traceId: 'unobliged', spanId: 's' };

@@ -177,7 +177,7 @@ describe('example', () => {
     ['a page of a proxy', 502, '<html>Bad Gateway</html>', ' with status 502'],
     ['a page for people', 200, '<html>Sign in</html>', ''],
     ['an error of another server', 404, '[]', ' with status 404'],
-  ])('to the example agent in Python %s is no answer of a gateway', async (_what, status, body, told) => {
+  ])('tells in Python that %s is no answer of a gateway', async (_what, status, body, told) => {
     const server = await startFakeServer((_request, response) => response.writeHead(status).end(body));
     onTestFinished(() => server.stop());
     const example = startExample('python3', 'agent.py', { AGENT_URL: server.url });

@@ -102,7 +102,7 @@ describe('a client over HTTP', () => {
     expect(states).toEqual(['running']);
   });
 
-  test('is refused with a token that nobody has made, and says so', async () => {
+  test('is refused with an unknown token, and says so', async () => {
     const client = connect({ credentialToken: 'svcagent_made_up' });
     await expect(client.ready()).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(client.state).toBe('refused');

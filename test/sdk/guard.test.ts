@@ -64,7 +64,7 @@ describe('a guarded function', () => {
     expect({ hasRun, outcome: gateway.ops[0]?.outcome }).toEqual({ hasRun: false, outcome: 'failure' });
   });
 
-  test('that throws ends its operation as failed, and its error comes through', async () => {
+  test('ends its operation as failed if it throws, and passes its error on', async () => {
     const gateway = gatewayOfTest();
     gateway.allow('*');
     const failure = new RangeError('no money');

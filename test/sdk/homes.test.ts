@@ -93,7 +93,7 @@ describe("operations' homes", () => {
     );
   });
 
-  test('of more than 10,000 operations, those used last are known', () => {
+  test('are known for the 10,000 operations used last', () => {
     const homes = new Homes();
     for (let nth = 0; nth < 10_000; nth += 1) homes.learn(`op:${nth}`, 'home-1');
     expect(homes.of('op:0')).toBe('home-1');

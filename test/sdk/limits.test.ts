@@ -230,7 +230,7 @@ describe('limits', () => {
     expect(small).toMatchObject({ status: 'fulfilled', value: { decision: 'allow' } });
   });
 
-  test('where streams are blocked, checks are sent as unary calls', async () => {
+  test('send checks as unary calls if streams are blocked', async () => {
     const server = new Server();
     const { path } = METHODS.CheckAction;
     const asked: string[] = [];
@@ -272,7 +272,7 @@ describe('limits', () => {
     expect(asked.sort()).toEqual(['a', 'b', 'c']);
   });
 
-  test('with TLS the gateway is reached through a proxy with its certificate only', async () => {
+  test('reach the gateway with TLS through a proxy only with its certificate', async () => {
     const { key, cert, remove } = selfSigned('gateway.test');
     cleanUp.push(remove);
     const proxy = createTlsServer({ key, cert, ALPNProtocols: ['h2'] }, (near) => {

@@ -122,7 +122,7 @@ describe('the package of the SDK', () => {
     return installedFor(dirname(folder), name);
   }
 
-  test('is as publint and arethetypeswrong want it', async () => {
+  test('passes publint and arethetypeswrong', async () => {
     const { messages } = await publint({ pack: { tarball: tarball.buffer }, strict: true });
     expect(messages).toEqual([]);
     const analysis = await checkPackage(createPackageFromTarballData(tarball));

@@ -29,7 +29,7 @@ describe.skipIf(python === '')('the Python package', () => {
     expect(status, output).toBe(0);
   });
 
-  test('is written as ruff says, and so are the examples', async () => {
+  test('passes ruff, and so do the examples', async () => {
     const places = ['--config', 'pyproject.toml', 'src', 'tests', '../../examples/python'];
     const check = await run(python, ['-m', 'ruff', 'check', '--no-cache', ...places]);
     expect(check.status, check.output).toBe(0);

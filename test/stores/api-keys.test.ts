@@ -62,7 +62,7 @@ describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
     ]);
   });
 
-  test('of ten gateways that start together one stores the first key', async () => {
+  test('stores the first key of one of ten gateways that start together', async () => {
     const store = await open();
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, i) => store.insertFirst({ ...KEY, id: `k${i}`, digest: `d${i}` as SecretDigest })),

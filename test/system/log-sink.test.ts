@@ -84,7 +84,7 @@ describe('log sink', () => {
     await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));
   });
 
-  test('what is logged in the turn of an exit is written to its last line', () => {
+  test("writes the log of an exit's turn to its last line", () => {
     const program = `
     import { LogSink } from ${JSON.stringify(new URL('../../dist/src/system/log.js', import.meta.url).href)};
     const sink = new LogSink(2);

@@ -30,7 +30,7 @@ describe('memory', () => {
     [4, 1_024, 32],
     [64, 256, 8],
   ])(
-    'with %i I/O threads on %i MiB, half-sent requests take at most %i MiB of each',
+    'limits half-sent requests with %i I/O threads on %i MiB to %i MiB each',
     ([threads = 0, memoryMib = 0, mib = 0]) => {
       expect(maxHalfSentBytes(threads, memoryMib)).toBe(mib * MIB);
     },
@@ -58,7 +58,7 @@ describe('memory', () => {
     expect(JSON.parse(stdout)).toEqual(bounds);
   });
 
-  test('with 256 MiB, stalled bodies beyond an eighth of the memory are cut off', async () => {
+  test('cuts stalled bodies off beyond an eighth of the memory, with 256 MiB', async () => {
     const gateway = await startTestGateway({
       env: { NODE_OPTIONS: `--import=${inContainerOf(256)}`, SVC_IO_THREADS: '1' },
     });

@@ -132,7 +132,7 @@ describe('a configured key', () => {
     }
   });
 
-  test('is not rotated here', async () => {
+  test('cannot be rotated here', async () => {
     const keys = await setUp().open(RFC_PEM);
     const detail =
       'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
@@ -155,7 +155,7 @@ describe('a configured key', () => {
     expect(keys.verifier(RFC_JWK.kid)).toBeDefined();
   });
 
-  test('of another kind is refused with the reason and without the key', async () => {
+  test('is refused if it is of another kind, with the reason and without the key', async () => {
     const { open, dataDir } = setUp();
     const unreadable = join(dataDir, 'missing.pem');
     const withoutItsLines = ecPem().split('\n')[1]!; // taken for a path

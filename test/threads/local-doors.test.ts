@@ -19,7 +19,7 @@ describe('an exception that nobody caught', () => {
     ['a library below a door', ['emit (node:events:524:28)', `serve (${ROOT}doors/grpc/server.ts:80:5)`]],
     ['a library alone', ['onData (/usr/src/app/node_modules/some/src/core/index.js:1:1)']],
     ['Node.js alone', ['TLSSocket.onerror (node:internal/streams/destroy:106:3)']],
-  ])('of %s is of the doors', (_from, frames) => {
+  ])('belongs to the doors if thrown by %s', (_from, frames) => {
     expect(isOfDoors(withStack(...frames))).toBe(true);
   });
 
@@ -27,7 +27,7 @@ describe('an exception that nobody caught', () => {
     ['the core', [`check (${ROOT}core/check.js:3:1)`, `receive (${ROOT}doors/rpc/x.js:1:1)`]],
     ['the audit log', [`#writeGroup (${ROOT_URL}threads/audit/audit-thread.js:1:1)`]],
     ['a timer of the main thread', [`sweep (${ROOT}app/timers.js:118:3)`, 'node:internal/timers:581:17']],
-  ])('of %s is not', (_from, frames) => {
+  ])('does not belong to the doors if thrown by %s', (_from, frames) => {
     expect(isOfDoors(withStack(...frames))).toBe(false);
   });
 
@@ -59,7 +59,7 @@ describe('an exception that nobody caught', () => {
     });
   });
 
-  test('that is no error is of the doors: nothing here throws such', () => {
+  test('a thrown value that is no error belongs to the doors: nothing here throws such', () => {
     expect(isOfDoors('text')).toBe(true);
   });
 });

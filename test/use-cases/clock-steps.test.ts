@@ -95,7 +95,7 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
 
 describe('clock steps', () => {
   test.each(STEPS)(
-    "with the database's clock set %s by an hour, sign-in and lockout work as before",
+    "affect neither sign-in nor lockout, with the database's clock set %s by an hour",
     async (_way, stepMs) => {
       const { wallMs, monotonicMs, pass } = machine();
       const database = machine();

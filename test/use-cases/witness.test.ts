@@ -69,7 +69,7 @@ describe('the witness of other logs', () => {
     ]);
   });
 
-  test('what is repeated is recorded once, also after a restart', async () => {
+  test('records a repetition once, also after a restart', async () => {
     const { audit, requests, open, keep } = scene();
     await keep(stated(10));
     expect(await keep(stated(10))).toEqual(ok({ isNew: false }));
@@ -116,7 +116,7 @@ describe('the witness of other logs', () => {
     expect(audit.drafts.map(({ actor }) => actor)).toEqual(['key:writer', 'key:other']);
   });
 
-  test('what could not be recorded was not kept', async () => {
+  test('keeps nothing that could not be recorded', async () => {
     const { audit, keep } = scene();
     audit.broken = true;
     expect(faultOf(await keep(stated(10)))).toEqual({ kind: 'audit_unavailable' });
@@ -140,7 +140,7 @@ describe('the witness of other logs', () => {
     expect(endless.requests).toHaveLength(8);
   });
 
-  test('where its own log cannot be read, it says so and does not forget', async () => {
+  test('reports that its own log cannot be read, and does not forget', async () => {
     const audit = testAudit();
     const unread = new LogWitness(audit, {
       read: async () => fail({ kind: 'overloaded', what: 'the reader', retryAfterSecs: 1 }),

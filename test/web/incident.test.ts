@@ -17,7 +17,7 @@ rules:
   - { id: releases, actions: ["deploy.run"], effect: require_approval, reason: a person decides }
 `;
 
-describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () => {
+describe.skipIf(BROWSER_PATH === undefined)('the dashboard during an incident', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-incident-'));
   const file = join(folder, 'incident.yaml');
   writeFileSync(file, POLICY);
@@ -44,7 +44,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     (await gateway().call('GET', `/api/v1/approvals/${id}`)).body.approval.state;
   const main = (page: Page) => page.getByRole('main');
 
-  test('is stopped for good: a halt of a team says what it stops, holds, and is released', async () => {
+  test('stops a team for good by a halt that says what it stops, and is released', async () => {
     const page = await signedIn();
     const ask = await agent('halted', 'search', 'one');
     await ask('halt-1');
@@ -80,7 +80,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await stateOf(rowOf(page, 'halt-4:s'), 'running');
   });
 
-  test('is not believed stopped by a name that was mistyped', async () => {
+  test('does not take a mistyped name for a stopped team', async () => {
     const page = await signedIn();
     await page.getByRole('button', { name: 'Halt…' }).click();
     const dialog = page.getByRole('dialog');
@@ -89,7 +89,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
-  test('of requests for an approval: the inbox shows them and decides, by the keyboard', async () => {
+  test('shows requests for an approval in the inbox and decides them, by the keyboard', async () => {
     const ask = await asker('acme', 'deployer');
     const first = await ask('wait-1', { attributes: { version: '1', replicas: 2 } });
     await gateway().call('POST', `/api/v1/approvals/${first.approvalId}/approve`, { reason: 'ok' }, await approver());
@@ -116,7 +116,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     await eventually(async () => expect(await page.title()).toBe('Approvals · svc-gateway'));
   });
 
-  test('of a request that is denied on a phone, with a reason', async () => {
+  test('denies a request on a phone, with a reason', async () => {
     const ask = await asker('acme', 'phoned');
     const { approvalId } = await ask('phone-1', { resource: 'prod/phone' });
     const page = await signedIn();
@@ -130,7 +130,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     expect(await stateOfApproval(approvalId)).toBe('denied');
   });
 
-  test('of an impersonation: an alert names both, leads to the entry, stays until seen', async () => {
+  test('raises an alert for an impersonation that leads to the entry, until it is seen', async () => {
     const [thief, victim] = [
       { orgId: 'acme', teamId: 'release', agentId: 'thief' },
       { orgId: 'acme', teamId: 'release', agentId: 'victim' },
@@ -190,7 +190,7 @@ describe.skipIf(BROWSER_PATH === undefined)('an incident at the dashboard', () =
     });
   });
 
-  test('is asked what changed: what people and files did, with who it was', async () => {
+  test('shows the changes made by people and files, with their authors', async () => {
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'made in the night', scopes: ['read'] });
     const page = await signedIn();
     await goTo(page, '/changes');

@@ -69,7 +69,7 @@ describe.skipIf(BROWSER_PATH === undefined)('operations at the dashboard', () =>
     expect(await page.getByLabel('State').inputValue()).toBe('denied');
   });
 
-  test('of a filter are paused, resumed and terminated together, once confirmed', async () => {
+  test('are paused, resumed and terminated together by a filter, once confirmed', async () => {
     const page = await signedIn();
     const wild = await agent('acme', 'search', 'wild');
     for (const trace of ['wild-1', 'wild-2', 'wild-3']) await wild(trace);

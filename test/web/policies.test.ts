@@ -69,7 +69,7 @@ describe.skipIf(BROWSER_PATH === undefined)('policies at the dashboard', () => {
     expect((await gateway().call('GET', '/api/v1/policies')).body.version).toBe(before);
   });
 
-  test('that cannot be reloaded are said live, with file and line, until they can', async () => {
+  test('report a failed reload live, with file and line, until it succeeds', async () => {
     const page = await signedIn();
     await goTo(page, '/policies');
     await page.getByRole('button', { name: 'Reload files' }).waitFor();

@@ -116,7 +116,7 @@ describe('webhooks', () => {
     expect(bench.to('others')).toEqual([]);
   });
 
-  test('of an org get its own events and the halts of everybody, and nothing else', async () => {
+  test('get the events of their own org and the halts of everybody, and nothing else', async () => {
     const bench = new Bench();
     const events: WebhookEvent[] = ['halt.created', 'policy.reload_failed', 'budget.exceeded'];
     await bench.make('acme', events, ofOrg('acme'));
@@ -195,7 +195,7 @@ describe('webhooks', () => {
     expect(reasons('slow')).toEqual(['1', '1', '1', '2', '3']);
   });
 
-  test('of an org do not say where in the network of the gateway a name leads', async () => {
+  test('hide the network of the gateway from an org', async () => {
     const bench = new Bench();
     bench.answers.hook = { isDelivered: false, reason: 'db leads to 10.0.0.5', shown: 'no address of the internet' };
     const own = await bench.make('hook', ['halt.created']);

@@ -16,7 +16,7 @@ const hit = (kind: HaltKind): readonly string[] =>
     .sort();
 
 describe('the scope of a halt', () => {
-  test('is chosen among what the names that are known can mean', () => {
+  test('is chosen among the possible meanings of known names', () => {
     expect(kindsFor(CRAWLER)).toEqual(['agent', 'lineage', 'team', 'org']);
     expect(kindsFor({ org_id: 'acme', team_id: 'search' })).toEqual(['team', 'org']);
     expect(kindsFor({ org_id: 'acme' })).toEqual(['org']);

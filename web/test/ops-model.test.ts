@@ -7,17 +7,17 @@ const shown = (model: OpsModel): readonly string[] =>
   model.list({}).map(({ opId, home, state }) => `${opId} ${home} ${state}`);
 
 describe('operations on the dashboard', () => {
-  test('of one id at two gateways are two, each with its own state', () => {
+  test('are two if two gateways use one id, each with its own state', () => {
     const model = modelOf(opFrame({ home: 'one' }), opFrame({ home: 'two', state: 'paused' }));
     model.apply(opFrame({ home: 'one', state: 'terminated', updated: 2 }), NOON_MS);
     expect([...shown(model)].sort()).toEqual(['t:s one terminated', 't:s two paused']);
   });
 
-  test('of one id in two orgs are two', () => {
+  test('are two if two orgs use one id', () => {
     expect(modelOf(opFrame({ org: 'acme' }), opFrame({ org: 'globex' })).size).toBe(2);
   });
 
-  test('of a gateway alone are one, whatever comes again', () => {
+  test('are one outside a cluster, whatever comes again', () => {
     const model = modelOf(
       opFrame(),
       opFrame({ state: 'paused', updated: 2 }),

@@ -99,7 +99,7 @@ describe('an approval', () => {
     expect(diffOf(request({}), undefined).every(({ kind }) => kind === 'same')).toBe(true);
   });
 
-  test('is compared with what the same agent was allowed last, else with the same rule', () => {
+  test('is compared with the last of the same agent, else with one of the same rule', () => {
     const other = { org_id: 'acme', team_id: 'release', agent_id: 'other' };
     const old = request({ id: 'old' });
     const newer = request({ id: 'newer', agent: other, changed_at: '2026-03-02T12:00:00Z' });
@@ -185,8 +185,8 @@ describe('the audit log', () => {
   });
 });
 
-describe('what changed', () => {
-  test('is one line for many changes of one kind by one hand', () => {
+describe('the list of changes', () => {
+  test('fills one line for many changes of one kind by one hand', () => {
     const change = (kind: string, by: string): Change => ({ kind, by }) as Change;
     const many = Array.from({ length: 5 }, () => change('agent', 'key:a'));
     const runs = runsOf([change('halt', 'key:a'), ...many, change('agent', 'key:b'), change('key', 'key:b')]);

@@ -39,7 +39,7 @@ export function contract(framework: string, scene: Scene, resource = 'pay'): voi
       expect(paid).toEqual([]);
     });
 
-    test('that fail end their operations as failed', async () => {
+    test('end their operations as failed if they throw', async () => {
       const gateway = gatewayOfTest();
       gateway.allow('*');
       const failing = (): never => {

@@ -79,7 +79,7 @@ describe('an approval of LangChain', () => {
     expect(gateway.ops).toMatchObject([{ opId: 'thread-1:call-1' }]);
   });
 
-  test('that its user rejects is taken back, and the model is told', async () => {
+  test('is taken back when its user rejects it, and the model is told', async () => {
     const { gateway, paid, first, resume } = interrupted();
     await first();
     const { messages } = await resume({ type: 'reject', message: 'ask my boss' });

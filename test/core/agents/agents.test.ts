@@ -223,7 +223,7 @@ describe('agents', () => {
     ['語', 85],
     ['\u{10000}', 64],
     ['😀', 64],
-  ])('of %s no more than %i fit into an id, because its bytes are counted', (character, most) => {
+  ])('have ids that are limited in bytes: of %s no more than %i', (character, most) => {
     for (const isId of [isName, isOrgName, isOpHalf])
       expect([most, most + 1].map((count) => isId(character.repeat(count)))).toEqual([true, false]);
   });

@@ -45,7 +45,7 @@ const PEOPLE: Readonly<Record<string, string>> = {
 };
 
 describe('the digest', () => {
-  test('is that of RFC 8785', () => {
+  test('equals that of RFC 8785', () => {
     expect(canonicalJson({ b: [1e21, 0.1, -0, 'ö€\n'], a: { '\u20ac': 1, '\r': 2, '1': null } })).toBe(
       '{"a":{"\\r":2,"1":null,"€":1},"b":[1e+21,0.1,0,"ö€\\n"]}',
     );
@@ -206,7 +206,7 @@ describe('the agent on its control stream', () => {
   });
 });
 
-describe('an operator who terminates what waits', () => {
+describe('an operator who terminates waiting operations', () => {
   const world = (...ops: string[]) => {
     const governor = openGovernor({ policies: asking() });
     for (const op of ops) governor.apply(checkOf(CRAWLER, op), 1_000);

@@ -15,7 +15,7 @@ const ALICE = credential('account:alice', { names: ['role:admin', 'account:Alice
 const named = (name: string, more: Partial<Credential> = {}) =>
   credential(`key:id-of-${name}`, { names: [`key:${name}`], ...more });
 
-describe('who is behind a credential', () => {
+describe('the person behind a credential', () => {
   test('is the account that made it, through however many keys', () => {
     expect(personBehind([ALICE])).toBe('account:alice');
     expect(personBehind([named('two'), named('one'), ALICE])).toBe('account:alice');
@@ -27,7 +27,7 @@ describe('who is behind a credential', () => {
     expect(personBehind([named('two'), named('one'), named('ops'), FIRST])).toBe('key:id-of-ops');
   });
 
-  test('is the last that is known, where a maker was deleted', () => {
+  test('is the last known one if a maker was deleted', () => {
     expect(personBehind([named('ci'), credential('key:gone', { isValid: false })])).toBe('key:gone');
   });
 });
@@ -104,7 +104,7 @@ describe('any tree of keys', () => {
     );
   });
 
-  test('is considered anew where somebody has asked meanwhile', () => {
+  test('is considered anew if somebody has asked meanwhile', () => {
     const governor = openGovernor({ policies: ask });
     governor.apply(checkOf(CRAWLER, 't:a'), 1_000);
     const [approval] = governor.approvals.all();

@@ -321,7 +321,7 @@ describe('audit redact', () => {
     });
   });
 
-  test('one secret deep inside costs nothing for its surroundings', () => {
+  test('keeps the surroundings of a secret deep inside', () => {
     const around = 'x'.repeat(300);
     let deep: Record<string, unknown> = { token: 't' };
     for (let level = 0; level < 10; level += 1) deep = { around, deep };

@@ -85,7 +85,7 @@ describe('budget', () => {
     ]);
   });
 
-  test('one org that has used up its budget never touches another', () => {
+  test('of one org never affects another when used up', () => {
     const budget = tracker({ org_daily_limit_usd: 1, team_daily_limit_usd: 1, agent_daily_limit_usd: 1 });
     budget.record(ada, 5 * USD, {}, NOON);
     expect(budget.reserve(cy, 1, 1, NOON)).toMatchObject({ ok: false, fault: { tier: 'org' } });
@@ -131,7 +131,7 @@ describe('budget', () => {
     expect(budget.reserve(bob, 2, 1, NOON).ok).toBe(false);
   });
 
-  test('of 1,000 agents racing for the last dollar, exactly as many win as it pays for', () => {
+  test('pays for exactly as many of 1,000 racing agents as the last dollar buys', () => {
     const budget = tracker({ daily_limit_usd: 100 });
     budget.record(ada, 99 * USD, {}, NOON);
     const won = Array.from(
@@ -209,7 +209,7 @@ describe('budget', () => {
     });
   });
 
-  test("one agent's record does not settle another agent's operation", () => {
+  test("settles no operation with another agent's record", () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     budget.reserve(ada, 1, 6 * USD, NOON);
     budget.record(bob, 1, { op: 1 }, NOON);

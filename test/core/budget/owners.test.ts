@@ -25,7 +25,7 @@ describe('owners of budgets', () => {
     expect(budget.record(invented(9_999), USD, { usageId: 'the same' }, NOON).duplicate).toBe(true);
   });
 
-  test('of one org leave room for those of another, up to a number of orgs', () => {
+  test('leave room for other orgs, up to a number of orgs', () => {
     const budget = tracker();
     for (let nth = 0; nth < 1_000; nth += 1) budget.record(invented(nth), USD, {}, NOON);
     budget.record(invented(0, 'globex'), USD, {}, NOON);
@@ -35,7 +35,7 @@ describe('owners of budgets', () => {
     expect(budget.status({}, NOON).items[0]).toMatchObject({ tier: 'global', daily: { spentMicroUsd: 2_001 * USD } });
   });
 
-  test('that are registered have their own, so that their caps hold', () => {
+  test('have their own caps if they are registered', () => {
     const budget = tracker({ agent_daily_limit_usd: 10 });
     for (let nth = 0; nth < 100; nth += 1) budget.record(invented(nth), USD, {}, NOON);
     const agent = budget.handleOf(invented(100), true)!;

@@ -216,7 +216,7 @@ describe('budget period', () => {
       '2027-01-01T08:00:00Z',
       '2027-02-01T08:00:00Z',
     ],
-  ])('in %s at %s the day began %s and ends %s, the month began %s and ends %s', (zone, now, ...expected) => {
+  ])('turns in %s at %s: the day began %s and ends %s, the month %s and %s', (zone, now, ...expected) => {
     const { dailyStartMs, dailyResetMs, monthlyStartMs, monthlyResetMs } = new PeriodCalendar(zone).windowAt(
       Date.parse(now),
     );

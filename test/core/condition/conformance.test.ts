@@ -35,7 +35,7 @@ describe('the conformance tests of CEL', () => {
     expect(differing.sort()).toEqual(Object.keys(exceptions.differing).sort());
   });
 
-  test('that are not decided are listed by suite, reason and number', () => {
+  test('list undecided ones by suite, reason and number', () => {
     const counts: Record<string, Record<string, number>> = {};
     for (const { name, verdict } of verdicts) {
       if (verdict.kind !== 'undecided') continue;

@@ -163,7 +163,7 @@ describe('halts', () => {
     expect(stateOf(governor, 't:1')).toBe('running');
   });
 
-  test('one that comes between a release and its resuming keeps the operation paused', () => {
+  test('keep an operation paused if one comes between a release and its resuming', () => {
     const governor = openGovernor();
     check(governor, CRAWLER, 't:1');
     create(governor, { scope: 'org:acme', mode: 'pause', id: 'h1' }, 1_700);

@@ -53,7 +53,7 @@ describe('a star in the scope of a halt', () => {
       expect(create(scope)).toMatchObject({ fault: { kind: 'invalid_argument', field: 'scope' } });
   });
 
-  test('is taken where an agent has such a name', () => {
+  test('is accepted if an agent has such a name', () => {
     const starred = { orgId: 'acme', teamId: 'search', agentId: 'star*' };
     governor.apply<'register-agent'>(
       { type: 'register-agent', principal: ADMIN, agent: starred, credential: digestOf(starred), parent: undefined },

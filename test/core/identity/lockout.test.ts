@@ -24,7 +24,7 @@ describe('lockout', () => {
     expect(afterFailure(lockout, 901_000)).toEqual({ failures: 1, lockedUntilMs: null });
   });
 
-  test('at most five attempts count in any fifteen minutes after a lock', () => {
+  test('counts at most five attempts in any fifteen minutes after a lock', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5 * MINUTE_MS }), { maxLength: 200, size: 'max' }), (pausesMs) => {
         let lockout = NO_FAILURES;

@@ -69,8 +69,8 @@ const halt = (governor: Governor, actions: readonly string[], mode: 'terminate' 
   return governor.apply<'enforce-halt'>({ type: 'enforce-halt', id: 'h1', from: undefined, most: 100 }, 3_000);
 };
 
-describe('what an operation is about', () => {
-  test('is the check that it began with, and what decided it', () => {
+describe('the subject of an operation', () => {
+  test('equals the check that it began with, and the rule that decided it', () => {
     const governor = open();
     check(governor, { estimatedCostMicroUsd: 250_000 });
     expect(about(governor)).toEqual({
@@ -193,7 +193,7 @@ describe('how an operation ended', () => {
     expect(about(other)).toMatchObject({ ended: 'expired', ruleId: 'ask' });
   });
 
-  test('is taken back, with all that was said, when it could not be recorded', () => {
+  test('is taken back, with its details, if it could not be recorded', () => {
     const governor = open();
     check(governor);
     const running = about(governor);
@@ -247,7 +247,7 @@ describe('a halt of some actions', () => {
   });
 });
 
-describe('listing operations by what they are about', () => {
+describe('listing operations by subject', () => {
   const listed = (governor: Governor, more: Partial<CommandOf<'list-ops'>>): string[] => {
     const found: string[] = [];
     let cursor: string | undefined;
@@ -266,7 +266,7 @@ describe('listing operations by what they are about', () => {
   test.each([
     ['all orgs', undefined],
     ['one org', 'acme'],
-  ])('of %s: patterns, names and ends, together and page by page', (_which, orgId) => {
+  ])('filters by %s: patterns, names and ends, together and page by page', (_which, orgId) => {
     const governor = open();
     check(governor, { action: 'tool.call', resource: 'web_search' }, 't:1');
     check(governor, { action: 'tool.call', resource: 'forbidden' }, 't:2');
@@ -293,7 +293,7 @@ describe('listing operations by what they are about', () => {
     expect(listed(governor, { resource: '[redacted]' })).toEqual(['t:s']);
   });
 
-  test('is done in pages of bounded work', () => {
+  test('returns pages of bounded work', () => {
     const governor = openGovernor({ maxOps: 120_000, maxOrgOps: 120_000 });
     for (let at = 0; at < 110_000; at += 1) check(governor, {}, `t:${at}`);
     for (const orgId of [undefined, 'acme']) {

@@ -40,7 +40,7 @@ describe('an id that two orgs use', () => {
     expect(get(OF_ACME, 'globex')).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
   });
 
-  test('is ambiguous to a credential of all orgs until it says which', () => {
+  test('is ambiguous to a credential of all orgs until it names the org', () => {
     const { get, control } = open();
     const ambiguous = { kind: 'ambiguous', opId: 't:1', orgIds: ['acme', 'globex'] };
     expect(get(ADMIN)).toEqual(ambiguous);

@@ -9,7 +9,7 @@ const diff = (before: readonly object[], after: readonly object[]) =>
   );
 
 describe('the difference of two sets', () => {
-  test('is nothing for the same set, in whatever order it is written', () => {
+  test('is empty for the same set, in whatever order it is written', () => {
     const other = { id: 'b', effect: 'deny', actions: ['x', 'y'] };
     const swapped = { effect: 'deny', id: 'b', actions: ['y', 'x'] };
     expect(diff([doc()], [doc()])).toEqual([]);

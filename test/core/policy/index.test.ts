@@ -82,7 +82,7 @@ describe('the index of rules', () => {
     expect(mayMatch(index, 'tool.call', 'web_search')).toEqual([]);
   });
 
-  test('is built in short steps', () => {
+  test('can be built in short steps', () => {
     const rules = compiled(
       Array.from({ length: 5_000 }, (_, at) => ({ actions: ['*'], resources: [`*middle_${at}*`] })),
     );

@@ -51,7 +51,7 @@ describe('literals', () => {
     expect(foundBy(find, looked, 'bb')).toEqual([]);
   });
 
-  test('of one letter are found once each in a long text of that letter', () => {
+  test('are found once each in a long text of one letter', () => {
     const looked = Array.from({ length: 500 }, (_, at) => 'a'.repeat(at + 1));
     const find = finish(findingContained(literalsOf(looked)));
     for (let round = 0; round < 20; round += 1) expect(foundBy(find, [], 'a'.repeat(4_096))).toHaveLength(500);

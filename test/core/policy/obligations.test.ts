@@ -47,7 +47,7 @@ describe('the obligations of an answer', () => {
     expect(shown(policies)).toEqual(['one g1', 'two g2', 'org org', 'agent agent']);
   });
 
-  test('with one id twice are those of the narrower scope, within a scope the first', () => {
+  test('resolves a repeated id to the narrower scope, within a scope to the first', () => {
     const policies = policiesOf(
       { scope: 'team:acme/search', rules: [rule('t', [cap('amount', 10)])] },
       { scope: 'global', rules: [rule('g', [cap('amount', 100), notify('n', 'global')])] },

@@ -76,7 +76,7 @@ describe('policy', () => {
     }
   });
 
-  test('of several allows, reports the most specific tier and its first rule', () => {
+  test('reports the most specific tier and its first rule among several allows', () => {
     const policies = policiesOf(
       {
         name: 'agent',

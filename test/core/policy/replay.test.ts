@@ -45,7 +45,7 @@ function replayed(policies: PolicySet, ...entries: readonly AuditEntry[]) {
 }
 
 describe('replay', () => {
-  test('by the set that decided it, each check is decided the same', () => {
+  test('decides each check the same by the set that decided it', () => {
     const command = fc.record({
       action: fc.constantFrom('file.read', 'tool.call', 'llm.call', 'other'),
       resource: fc.constantFrom('/srv/x', '/etc/x', '', 'ä€😀', 'a "quoted" \\ one'),

@@ -81,7 +81,7 @@ describe('the shadow', () => {
     expect(shadow.counts()).toMatchObject({ checks: 1, differing: 1, errors: 1 });
   });
 
-  test('one that throws touches no check', () => {
+  test('touches no check if it throws', () => {
     const broken = new Shadow('v3', {
       decide: () => {
         throw new Error('defect');
@@ -92,7 +92,7 @@ describe('the shadow', () => {
     expect(shadow.counts()).toEqual({ checks: 0, differing: 0, errors: 1, changes: [] });
   });
 
-  test('is not asked about what is halted or not identified, and is about dry runs', () => {
+  test('skips halted and unidentified checks, and includes dry runs', () => {
     const { governor, shadow } = shadowed();
     ask(governor, { resource: 'files', credential: 'unknown' as never });
     expect(ask(governor, { resource: 'files', dryRun: true }).shadow).toMatchObject({ decision: 'deny' });

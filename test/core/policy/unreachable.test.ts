@@ -70,7 +70,7 @@ describe('policy unreachable', () => {
     expect(unreachable({ ...deny('global'), resources: ['a'] }, allow('global'))).toEqual([]);
   });
 
-  test('of several rules that deny an allow, the first is named', () => {
+  test('names the first of several rules that deny an allow', () => {
     const denials = [
       deny('org:x', 'fs.write'),
       deny('global', 'fs.w?'),

@@ -79,7 +79,7 @@ const call = (name: string, args: object, { headers = own() as Record<string, st
 const text = (value: string) => ({ string_value: value });
 
 describe('CheckRequest', () => {
-  test("is a check of mcp.call on the server's tool, and a completed operation", async () => {
+  test("becomes a check of mcp.call on the server's tool, and a completed operation", async () => {
     expect(await call('read', { path: '/tmp/x' })).toEqual({ pass: {}, result: 'pass' });
     const [completed, allowed] = await newestEntries(gateway, 2);
     expect(completed).toMatchObject({ event_type: 'OpCompleted', op_id: allowed.op_id });
@@ -92,7 +92,7 @@ describe('CheckRequest', () => {
     expect((await call('read', { path: '/etc/passwd' })).error.code).toBe('PERMISSION_DENIED');
   });
 
-  test('of 1.3 has its parameters as a Struct', async () => {
+  test('has its parameters as a Struct in 1.3', async () => {
     const old = (path: string) =>
       former.call(REQUEST, 'McpRequest', 'Result', {
         service_name: 'files',
@@ -233,7 +233,7 @@ describe('CheckResponse', () => {
     expect(left).not.toContainEqual({ name: 'delete' });
   });
 
-  test('of 1.3 is answered with a Struct', async () => {
+  test('answers 1.3 with a Struct', async () => {
     const tool = (name: string) => ({ struct_value: { fields: { name: text(name) } } });
     const answer = await former.call(
       RESPONSE,

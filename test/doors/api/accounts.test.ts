@@ -443,7 +443,7 @@ describe.each(ENGINES)('accounts over %s', (_name, create) => {
     );
   });
 
-  test('one sign-in over the limit is refused at once, and nothing else is', async () => {
+  test('refuses one sign-in over the limit at once, and nothing else', async () => {
     const scene = await openScene(await newDatabase());
     const waiting: (() => void)[] = [];
     const login = (): Promise<never> =>

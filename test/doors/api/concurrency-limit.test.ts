@@ -69,7 +69,7 @@ describe('concurrency limit', () => {
     },
   );
 
-  test('so do calls that hash a password for anybody', () => {
+  test('limits calls that hash a password for anybody', () => {
     expect(ROWS.filter(({ atOnce }) => atOnce !== undefined).map(nameOf)).toEqual([
       'post /api/v1/auth/register',
       'post /api/v1/auth/login',

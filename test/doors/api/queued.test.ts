@@ -73,7 +73,7 @@ describe('queued', () => {
     },
   );
 
-  test('so does all that may be long work for the main thread', () => {
+  test('queues all that may be long work for the main thread', () => {
     expect(
       ROWS.filter(({ isQueued }) => isQueued === true)
         .map(({ path }) => path)

@@ -170,7 +170,7 @@ describe('certification, batch', () => {
     expect(await batch(body)).toEqual({ status: 200, decisions });
   });
 
-  test('what follows the deciding item is not even recorded', async () => {
+  test('leaves items after the deciding one unrecorded', async () => {
     const before = (await newestEntries(gateway, 1))[0].id;
     await batch({
       subject: user('bob'),
@@ -247,7 +247,7 @@ describe('certification, discovery', () => {
   });
 });
 
-describe('who asks', () => {
+describe('the subject of an evaluation', () => {
   const search = (subject: object) => ask(subject, action('search'), { type: 'index', id: 'web' });
   const own = search({ type: 'agent', id: 'acme/records/pep' });
   const KEY = { bearer: ADMIN_KEY };
@@ -297,7 +297,7 @@ describe('who asks', () => {
 describe('operations and the log', () => {
   const context = (span: string) => ({ trace_id: 'authzen', span_id: span, ticket: 'T-1' });
 
-  test('one begins only with both of its halves', async () => {
+  test('begin only with both halves of an operation id', async () => {
     const without = await post('evaluation', READ);
     expect(without.body.context).toMatchObject({ op_id: null, policy: 'certification', rule_id: 'alice' });
     const answer = await post('evaluation', { ...READ, context: context('1') });

@@ -39,7 +39,7 @@ describe('native builds', () => {
     expect(asked).toEqual(['uWebSockets.js']);
   });
 
-  test('where the C library is too old for it, the older build is taken', () => {
+  test('use the older build if the C library is too old for the newer one', () => {
     const load = loaderOf({ 'uWebSockets.js': OLD_GLIBC, [OLD_FILE]: LIBRARY });
     expect(findNativeBuild(load, NODE_20)).toEqual({ kind: 'found', library: LIBRARY, label: 'uWebSockets.js 20.30' });
   });
@@ -81,7 +81,7 @@ describe('native builds', () => {
       { 'uWebSockets.js': refused('Error loading shared library ld-linux-x86-64.so.2: No such file or directory') },
       'uWebSockets.js does not load (Error loading shared library ld-linux-x86-64.so.2: No such file or directory), uWebSockets.js 20.30 is not installed; use Node.js 24 on Linux with glibc, macOS or Windows',
     ],
-  ])('with %s, the reasons and the remedy are named', (_what, machine, files, expected) => {
+  ])('name the reasons and the remedy with %s', (_what, machine, files, expected) => {
     const found = findNativeBuild(loaderOf(files), machine);
     expect(found.kind === 'none' && whyNone(found.missing, machine)).toBe(expected);
   });

@@ -203,7 +203,7 @@ describe('ext_authz', () => {
     expect((await check(http({ path: `/v1/${'x'.repeat(2_048)}` }))).status.code).toBe(7);
   });
 
-  test('what is no request gets an answer all the same, and never passes', async () => {
+  test('answers malformed requests all the same, and never passes them', async () => {
     for (const bytes of [Buffer.alloc(0), Buffer.from([0xff]), Buffer.from([0x0a, 0x7f]), Buffer.from('{}')]) {
       const answer = await envoy.raw(PATH, 'CheckResponse', bytes);
       expect(answer.http_response).toBe('denied_response');

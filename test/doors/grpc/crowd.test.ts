@@ -120,7 +120,7 @@ describe('crowd', () => {
     await eventually(() => expect(held.filter(({ closed }) => closed).length).toBeGreaterThan(2 * PLACES));
   });
 
-  test('of connections that had calls, the one without for longest goes, and is told', async () => {
+  test('ends the connection that has been without calls for longest, and tells it', async () => {
     const [first, second] = [openSession(), openSession()];
     const told = new Set<string>();
     first.on('goaway', (code) => told.add(`first: ${code}`));

@@ -4,7 +4,7 @@ import { MessageReader } from '../../../src/doors/grpc/messages.ts';
 import { framed } from '../../support/grpc-frames.ts';
 
 describe('pieces of messages', () => {
-  test('of one byte each take no more room than twice their bytes', () => {
+  test('take no more room than twice their bytes if each has one byte', () => {
     const reader = new MessageReader();
     const message = framed(Buffer.alloc(60_000, 'x'));
     for (const byte of message) reader.add(Buffer.from([byte]));

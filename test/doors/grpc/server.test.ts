@@ -85,7 +85,7 @@ describe('server', () => {
     ]);
   });
 
-  test('of two credentials none is chosen', async () => {
+  test('rejects a request with two credentials', async () => {
     for (const pair of [
       [WRITE_KEY, 'wrong'],
       ['wrong', WRITE_KEY],

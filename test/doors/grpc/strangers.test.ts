@@ -132,7 +132,7 @@ describe('strangers', () => {
     expect(statusOf(watch)).toBe(undefined);
   });
 
-  test('one address has 1,024 streams without a credential, and others still have theirs', async () => {
+  test('get 1,024 streams for each address, and others still have theirs', async () => {
     await start(40_000);
     const mine = Array.from({ length: 5 }, () => openSession()).flatMap((session) =>
       Array.from({ length: 205 }, () => open(session)),

@@ -69,17 +69,17 @@ describe('a patch hides no file', () => {
     expect(seen('codex', 'apply_patch', { command: patched(piece) })).toEqual([`refused: ${field}`]);
   });
 
-  test('that is deleted at the end of a line with a line separator', () => {
+  test('deleted at the end of a line with a line separator', () => {
     const command = '*** Update File: /proj/a.txt\n@@\n-x\n+y\n*** Delete File: /etc/passwd\u2028';
     expect(seen('codex', 'apply_patch', { command })).toEqual(['file.edit /proj/a.txt', 'file.write /etc/passwd']);
   });
 
-  test('in honest content with stars', () => {
+  test('next to honest content with stars', () => {
     const content = '*** Add File: /proj/a.c\n+/*** banner ***/\n+*** rule\n-*** old\n*** End of File';
     expect(seen('codex', 'apply_patch', { command: content })).toEqual(['file.write /proj/a.c']);
   });
 
-  test('in a patch that comes as a text instead of JSON', () => {
+  test('if it comes as a text instead of JSON', () => {
     const [, body] = CALLS.copilot('apply_patch', {});
     const event = copilot.read({ ...body, toolArgs: patched('*** Delete File: b') });
     expect(event.ok && event.value.kind === 'before' && event.value.call.subjects.map((s) => s.resource)).toEqual([
@@ -89,7 +89,7 @@ describe('a patch hides no file', () => {
   });
 });
 
-describe('an approval binds what is written', () => {
+describe('an approval binds the written content', () => {
   // As `printf 'echo härmless' | sha256sum` prints it.
   const HARMLESS = 'fcae366dbe5e6b046a5b45b45d97b6a8965dfa28594f117acb1deefe9148f030';
   test.each<[name: string, agent: Agent, tool: string, input: Fields, content: string]>([
@@ -243,7 +243,7 @@ describe('a search is a check of its own', () => {
   test.each([
     ...['.\\./*', '../*', '/etc/*', '{/etc,x}/*', 'a\\b', '!../*', 'x ../*', '.[.]/*', '~/*'],
     `{${'a,'.repeat(70)}b}`,
-  ])('with the pattern %s is refused', (glob) => {
+  ])('rejects the pattern %s', (glob) => {
     expect(seen('claude', 'Grep', { ...GREP, glob })[0]).toMatch(/^refused: /);
     expect(seen('claude', 'Glob', { pattern: glob })[0]).toMatch(/^refused: /);
     expect(seen('gemini', 'glob', { pattern: glob })[0]).toMatch(/^refused: /);
@@ -317,7 +317,7 @@ describe('a command is one under any name of its tool', () => {
   });
 });
 
-describe('a tool that reads or writes files beside what it is for', () => {
+describe('a tool that reads or writes files as a side effect', () => {
   test.each<[tool: string, input: object, checks: readonly string[]]>([
     ['Artifact', { file_path: '.env' }, ['tool.call Artifact', 'file.read /proj/.env']],
     ['Artifact', { file_paths: ['a', '/b'] }, ['tool.call Artifact', 'file.read /proj/a', 'file.read /b']],
@@ -332,7 +332,7 @@ describe('a tool that reads or writes files beside what it is for', () => {
 });
 
 describe('the name of an MCP server is no other', () => {
-  test('of a tool that can be read in two ways', () => {
+  test('rejects a tool that can be read in two ways', () => {
     expect(seen('claude', 'mcp__github__evil__create', {})).toEqual([
       'mcp.call github/evil__create',
       'mcp.call github__evil/create',
@@ -348,7 +348,7 @@ describe('the name of an MCP server is no other', () => {
     ['..\\files', 'mcp.call unknown/t'],
     ['npx -y files', 'mcp.call npx -y files/t'],
     [' ', 'mcp.call unknown/t'],
-  ])('of the command %j', (command, check) => {
+  ])('rejects the command %j', (command, check) => {
     const event = cursor.read({
       ...CURSOR,
       hook_event_name: 'beforeMCPExecution',
@@ -364,7 +364,7 @@ describe('the name of an MCP server is no other', () => {
 });
 
 describe('arguments as a text', () => {
-  test('of a megabyte of brackets are refused within a few milliseconds', () => {
+  test('are refused within a few milliseconds if they are a megabyte of brackets', () => {
     const body = { cwd: '/proj', sessionId: 's', toolName: 'bash', toolArgs: '['.repeat(1_000_000) };
     const times = Array.from({ length: 5 }, () => {
       const began = performance.now();
@@ -375,7 +375,7 @@ describe('arguments as a text', () => {
   });
 
   test.each([`{"a":${'['.repeat(500_000)}${']'.repeat(500_000)}}`, `{"a":[${'{},'.repeat(300_000)}1]}`])(
-    'with more values than attributes may have are refused: %.12s',
+    'are refused with more values than attributes may have: %.12s',
     (toolArgs) => {
       const body = { cwd: '/proj', sessionId: 's', toolName: 'bash', toolArgs };
       expect(copilot.read(body)).toMatchObject({ ok: false, fault: { field: 'toolArgs' } });

@@ -14,7 +14,7 @@ describe('held answers', () => {
     return holds.with(ports, held, (next) => next(performance.now() + 60_000));
   };
 
-  test('of one org leave half of the places to others, and are given back', async () => {
+  test('leave half of the places to other orgs, and are given back', async () => {
     const holds = new Holds(new ControlSwitch(() => undefined), { calls: 4, bytes: 0 });
     const own = [hold(holds, 'acme'), hold(holds, 'acme')];
     expect(await hold(holds, 'acme')).toBe('over');
@@ -25,7 +25,7 @@ describe('held answers', () => {
     expect(holds.size).toBe(0);
   });
 
-  test('of one org keep at most half of the bytes, and all together all of them', async () => {
+  test('keep at most half of the bytes for one org, and all together all of them', async () => {
     const holds = new Holds(new ControlSwitch(() => undefined), { calls: 100, bytes: 1_000 });
     const held = [hold(holds, 'acme', 300), hold(holds, 'acme', 200)];
     expect(await hold(holds, 'acme', 1)).toBe('over');

@@ -110,7 +110,7 @@ describe('the OPA Data API', () => {
     expect({ id: entry.id, decision: entry.decision }).toEqual({ id: before + 1, decision: 'deny' });
   });
 
-  test('of what is refused, as much as can be read is on record', async () => {
+  test('records as much of a refused request as can be read', async () => {
     for (const [input, payload] of [
       [
         { tool: { name: 'web_search' }, args: 'x' },

@@ -51,7 +51,7 @@ describe('json', () => {
     );
   });
 
-  test.each(NAMES)('in %s a null field is absent, in the message and in its agents', (name) => {
+  test.each(NAMES)('treats null fields of %s as absent, in the message and in its agents', (name) => {
     const shape = messageShape(name);
     const nulls = Object.fromEntries(shape.fields.map((field) => [field.name, null]));
     expect(jsonCodec(name).decode(Buffer.from(JSON.stringify(nulls)))).toEqual({

@@ -38,7 +38,7 @@ describe('credential digests', () => {
     expect([present(30_000), present(30_000)]).toEqual([0, 0]);
   });
 
-  test('of a quarter of a million tokens, and of another, are remembered at most', () => {
+  test('are remembered for at most 250,000 tokens in each of two generations', () => {
     const { digests, present } = scene();
     digests.makeRoomFor(10_000_000);
     expect([present(250_000), present(250_000)]).toEqual([250_000, 0]);

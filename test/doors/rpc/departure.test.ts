@@ -19,7 +19,7 @@ describe('a wait for an approval', () => {
   }
   const WAIT = { reader: {} as never, principal: undefined, id: 'a', waitMs: 60_000 };
 
-  test('is left within a second or so after its caller has gone', async () => {
+  test('ends within a second or so after its caller has gone', async () => {
     const { link } = openLink();
     const caller = { cancelled: false };
     const waited = waitWhileThere(link, caller, WAIT);
@@ -31,7 +31,7 @@ describe('a wait for an approval', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('is left by its own caller only', async () => {
+  test('ends by its own caller only', async () => {
     const { link, waits } = openLink();
     const gone = waitWhileThere(link, { cancelled: true }, WAIT);
     const there = waitWhileThere(link, { cancelled: false }, WAIT);

@@ -38,7 +38,7 @@ describe('the passage of a request', () => {
     });
   });
 
-  test('is denied at once when the operation was ended in between', async () => {
+  test('is denied at once if the operation was ended in between', async () => {
     expect(await passageAt(1, { kind: 'not_found', what: 'operation t:1' })).toEqual({
       decision: 'deny',
       asked: ['check', 'complete-op'],

@@ -21,14 +21,14 @@ describe('the speaker of a request', () => {
     expect(await speak(`Bearer ${TOKEN}`, OWN)).toEqual(own);
   });
 
-  test("with a token and another agent's name is left for the check to deny", async () => {
+  test("is left for the check to deny with a token and another agent's name", async () => {
     expect(await speak(`Bearer ${TOKEN}`, 'acme/search/sibling')).toEqual({
       ok: true,
       value: { agent: SIBLING, credential: digestOfPresented(TOKEN), principal: undefined },
     });
   });
 
-  test('with a key is the agent that it names', async () => {
+  test('is the agent that a key names', async () => {
     expect(await speak(`Bearer ${WRITE_KEY}`, 'acme/search/sibling')).toMatchObject({
       ok: true,
       value: { agent: SIBLING, credential: undefined, principal: { subject: 'key:w' } },
@@ -52,7 +52,7 @@ describe('the speaker of a request', () => {
         });
   });
 
-  test('is nobody without a bearer that is known, whatever the name', async () => {
+  test('is nobody without a known bearer, whatever the name', async () => {
     for (const authorization of [undefined, '', 'Bearer ', TOKEN, `Basic ${TOKEN}`, 'Bearer of-nobody-0123456789'])
       for (const claimed of [undefined, OWN, 'malformed'])
         expect(await speak(authorization, claimed), authorization).toMatchObject({
@@ -68,7 +68,7 @@ describe('the speaker of a request', () => {
     });
   });
 
-  test('is vouched for again by its token, or by a key as long as that is valid', async () => {
+  test('is verified again by its token, or by a key as long as that is valid', async () => {
     const gateway = fakeGateway();
     const again = async (token: string) => {
       const bearer = await knownBearer(gateway, `Bearer ${token}`);

@@ -315,7 +315,7 @@ describe('fan out', () => {
     expect((await settled(slow, 306)).slice(-2)).toEqual(['t:1 running', 't:1 completing']);
   });
 
-  test('what is kept for a slow reader is bounded, and the gap is counted in place', async () => {
+  test('bounds the backlog of a slow reader, and counts the gap in place', async () => {
     const { fanOut, join } = scene();
     const slow = join();
     slow.isStuck = true;
@@ -468,7 +468,7 @@ describe('fan out', () => {
     expect(interests.slice(3)).toEqual([['acme']]);
   });
 
-  test('one reader too many is refused', () => {
+  test('refuses one reader too many', () => {
     const { fanOut, join } = scene({ maxReaders: 1 });
     join();
     expect(

@@ -58,7 +58,7 @@ describe('events of other gateways', () => {
   });
   const wordsOf = (frames: readonly any[]) => frames.map(({ payload }) => payload.state ?? `lagged ${payload.dropped}`);
 
-  test('that are lost are counted for those who see all orgs', async () => {
+  test('are counted when lost, for those who see all orgs', async () => {
     const { join } = scene();
     const [all, bound] = [join(null), join('acme')];
     fanOut.publish([change('t:1', 'running')]);

@@ -262,7 +262,7 @@ describe('gateways of a cluster', () => {
       expect([mine.status, mine.body.op_home]).toEqual([201, homes[1]]);
     });
 
-    test('which may be checked, completed and paid for at any of them', async () => {
+    test('can be checked, completed and paid for at any of them', async () => {
       const opHome = await begin(one, 'work', { estimatedCostUsd: 2 });
       expect(await checked(two, 'work', { opHome })).toMatchObject({ opHome, opState: 'OP_STATE_RUNNING' });
       expect(Number((await checked(two, 'work', { opHome })).auditId)).toBeGreaterThan(0);
@@ -302,7 +302,7 @@ describe('gateways of a cluster', () => {
       expect(new Set(seen).size).toBe(seen.length);
     });
 
-    test('whose signals reach their agent, and which begin nowhere else while paused', async () => {
+    test("get their agent's signals, and begin nowhere else while paused", async () => {
       const opHome = await begin(one, 'paused');
       const connected = connectAgent(three.grpc, agent, token);
       onTestFinished(() => connected.close());

@@ -11,7 +11,7 @@ export function describeShownTogether(gateways: () => readonly [TestGateway, Tes
       expect((await gateway.call('POST', '/api/v1/agents', { agent })).status).toBe(201);
     };
 
-    test('what all have recorded, merged by time, with a cursor that each of them takes', async () => {
+    test('all records, merged by time, with a cursor that each of them takes', async () => {
       const all = gateways();
       for (let nth = 0; nth < 6; nth += 1) await register(all[nth % 3]!, 'logged', `a${nth}`);
       const seen: string[] = [];
@@ -27,7 +27,7 @@ export function describeShownTogether(gateways: () => readonly [TestGateway, Tes
       expect([refused.status, refused.body.code]).toEqual([400, 'invalid_argument']);
     });
 
-    test('what an operator is to watch, with labels that do not grow', async () => {
+    test('metrics for an operator, with labels that do not grow', async () => {
       const { body } = await gateways()[0].call('GET', '/metrics');
       const measured = (body as string).split('\n').filter((line) => /^svc_cluster_(?!exchange)/.test(line));
       expect(measured.map((line) => line.replace(/ \S+$/, '')).sort()).toEqual([

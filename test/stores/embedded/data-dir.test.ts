@@ -8,7 +8,7 @@ import { lockDataDir } from '../../../src/stores/embedded/data-dir.ts';
 import { temporaryFolder } from '../../support/harness.ts';
 
 describe('data directory', () => {
-  test('one process at a time holds a data directory, and its death frees it', async () => {
+  test('is held by one process at a time, whose death frees it', async () => {
     const folder = temporaryFolder();
     const first = await lockDataDir(folder);
     expect(await lockDataDir(folder)).toEqual({
@@ -90,7 +90,7 @@ describe('data directory', () => {
     expect({ isOk: early.ok, lockDataDir: await lockDataDir(folder) }).toEqual({ isOk: true, lockDataDir: held });
   });
 
-  test('of many that start together on a stale lock one gets it', async () => {
+  test('goes to one of many that start together on a stale lock', async () => {
     const folder = temporaryFolder();
     const child = spawn(process.execPath, [
       '-e',

@@ -362,7 +362,7 @@ describe('damage of the embedded store', () => {
     ]);
   });
 
-  test('what was written and not yet moved into the file is not lost with a torn end', async () => {
+  test('loses no writes that were not yet moved into the file with a torn end', async () => {
     const dataDir = temporaryFolder();
     const path = await filledStore(dataDir);
     const database = new StoreDatabase(path);

@@ -9,7 +9,7 @@ const newDatabase = withPostgres();
 
 describe('postgres isolation', () => {
   test.each(['repeatable read', 'serializable'])(
-    "with %s as the default isolation, concurrent starts see each other's writes",
+    "lets concurrent starts see each other's writes with %s as the default isolation",
     async (isolation) => {
       const url = await newDatabase();
       await withClient(url, (client) =>

@@ -47,7 +47,7 @@ describe('audit upkeep', () => {
     expect(notes).toEqual([]);
   });
 
-  test('in a cluster signs what the others have, also where nothing was written here', async () => {
+  test('signs, in a cluster, the heads of the others, also if nothing was written here', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory, { gateway: 'one' });
     append(writer, [{}]);
@@ -302,7 +302,7 @@ describe('audit upkeep', () => {
     ]);
   });
 
-  test('with a log cut by retention, the log says what becomes of its anchor', async () => {
+  test('logs what becomes of the anchor of a log cut by retention', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
     const grow = (): void => {

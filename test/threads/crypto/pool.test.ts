@@ -119,7 +119,7 @@ describe('crypto pool', () => {
   });
 
   describe('bounds', () => {
-    test('one task beyond the queue is refused at once; the others finish in order', async () => {
+    test('refuse one task beyond the queue at once; the others finish in order', async () => {
       const { passwords } = startPool({ maxPasswordQueue: 2 });
       const order: number[] = [];
       const asked = [1, 2, 3].map((n) =>

@@ -24,7 +24,7 @@ function open() {
 }
 
 describe('held answers', () => {
-  test('what is written already is given at once', () => {
+  test('releases written answers at once', () => {
     const { given, hold, write } = open();
     write(2);
     for (const batch of [1, 2, 3]) hold(batch);

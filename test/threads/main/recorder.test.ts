@@ -136,7 +136,7 @@ describe('recorder', () => {
     });
   });
 
-  test('with allow the audit thread resumes at once, and the failure is logged once', async () => {
+  test('resumes at once with allow, and the failure is logged once', async () => {
     const { ask, write, refuse, replyTo, audit, sentToAudit, troubles } = openSwitchboard({ onAuditFailure: 'allow' });
     const [lost] = ask(checkOf(CRAWLER, 't:1'));
     refuse();
@@ -196,7 +196,7 @@ describe('recorder', () => {
     expect(await replyTo(opened!)).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'pause' }] } });
   });
 
-  test('with allow a control takes effect and its signal leaves, recorded or not', async () => {
+  test('lets a control take effect and its signal leave with allow, recorded or not', async () => {
     const { ask, refuse, replyTo, sent } = openSwitchboard({ onAuditFailure: 'allow' });
     ask(checkOf(CRAWLER, 't:1'), {
       type: 'open-control',
@@ -211,7 +211,7 @@ describe('recorder', () => {
     expect(sent.filter(({ type }) => type === 'signal')).toHaveLength(1);
   });
 
-  test('with allow unrecorded controls send their signals in order', () => {
+  test('sends the signals of unrecorded controls in order with allow', () => {
     const { ask, refuse, governor } = openSwitchboard({ onAuditFailure: 'allow' });
     ask(checkOf(CRAWLER, 't:1'));
     for (const trigger of ['pause', 'resume'] as const) ask(controlOf('t:1', trigger));
@@ -242,7 +242,7 @@ describe('recorder', () => {
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.identity).toEqual(CRAWLER);
   });
 
-  test('of two unrecorded checks of a waiting operation: it waits and holds no money', async () => {
+  test('makes a waiting operation wait without money after two unrecorded checks', async () => {
     const { ask, write, refuse, replyTo, governor } = openSwitchboard();
     ask({ type: 'register-op', principal: ADMIN, opId: opId('t:1'), agent: CRAWLER });
     const checks = [5_000_000, 2_000_000].map(
@@ -256,7 +256,7 @@ describe('recorder', () => {
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
   });
 
-  test('of two unrecorded rotations, the previous token stays in force', async () => {
+  test('keeps the previous token in force after two unrecorded rotations', async () => {
     const { ask, refuse, replyTo, governor, batches } = openSwitchboard();
     const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
     const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
@@ -300,7 +300,7 @@ describe('recorder', () => {
   });
 
   test.each(['deny', 'allow'] as const)(
-    'of two rotations that the store refuses, the previous token stays (%s)',
+    'keeps the previous token if the store refuses two rotations (%s)',
     async (onAuditFailure) => {
       const saves: (() => void)[] = [];
       const { ask, replyTo, governor, batches } = openSwitchboard({
@@ -354,7 +354,7 @@ describe('recorder', () => {
     },
   );
 
-  test('what the audit thread had written when it died is held until it is told', async () => {
+  test('holds answers whose entries a dead audit thread had written until it is told', async () => {
     const { ask, replyTo, audit, auditOutlet, write, held, sent } = openSwitchboard();
     const [, lost] = [ask(checkOf(CRAWLER, 't:1'))[0]!, ask(checkOf(CRAWLER, 't:2'))[0]!];
     write(1);
@@ -391,7 +391,7 @@ describe('recorder', () => {
     expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   });
 
-  test('with allow, checks pass and are counted while there is no audit thread', async () => {
+  test('passes and counts checks with allow while there is no audit thread', async () => {
     const { ask, replyTo, audit, auditOutlet } = openSwitchboard({ onAuditFailure: 'allow' });
     audit.disconnect();
     const [id] = ask(checkOf(CRAWLER, 't:1'));
@@ -494,7 +494,7 @@ describe('recorder', () => {
     expect(recorder.checks).toEqual({ allow: 2, deny: 4, pending: 0, error: 0 });
   });
 
-  test('with allow, unrecorded checks are counted as they were answered', async () => {
+  test('counts unrecorded checks with allow as they were answered', async () => {
     const { ask, refuse, replyTo, recorder } = openSwitchboard({ onAuditFailure: 'allow' });
     const [unwritten] = ask(checkOf(CRAWLER, 't:1'));
     refuse();

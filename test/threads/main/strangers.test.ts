@@ -71,7 +71,7 @@ describe('strangers', () => {
     expect(sentToAudit).toHaveLength(before + 1);
   });
 
-  test('of one network leave room for those of another, ten in all', () => {
+  test('leave room for those of another network, ten in all', () => {
     const { ask, batches } = openSwitchboard({
       strangersAMinute: 10,
       maxUnrecorded: 10_000,
@@ -129,7 +129,7 @@ describe('strangers', () => {
     expect(governor.ops.find('t:own' as never, 'acme')).toBeDefined();
   });
 
-  test('that a thread was asked about are forgotten with it', () => {
+  test('are forgotten with the thread that was asked about them', () => {
     const { switchboard, batches } = openSwitchboard({ strangersAMinute: 10 });
     switchboard.receive(0, [{ type: 'command', id: 1_000, command: stranger(0) }]);
     switchboard.disconnect(0);

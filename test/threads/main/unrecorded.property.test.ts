@@ -366,7 +366,7 @@ describe('unrecorded properties', () => {
     );
   });
 
-  test('with allow, any failed writes keep the answers, and missing entries are counted', async () => {
+  test('keep the answers with allow through failed writes, and count missing entries', async () => {
     const withoutDeath = step.filter(({ does }) => does !== 'die' && does !== 'start');
     await fc.assert(
       fc.asyncProperty(fc.array(withoutDeath, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {

@@ -334,7 +334,7 @@ describe('the ledger in the database', () => {
   });
 });
 
-describe('what people decide, in the database', () => {
+describe('a decision of people, in the database', () => {
   const valueOf = <T>(result: { readonly ok: true; readonly value: T } | { readonly ok: false }): T => {
     if (!result.ok) throw new Error('the database did not answer');
     return result.value;
