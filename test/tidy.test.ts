@@ -66,6 +66,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   app: [
     'accounts',
     'audit-log',
+    'audit-sinks',
     'bus',
     'cluster',
     'core',
@@ -82,6 +83,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   ],
   threads: [
     'audit-log',
+    'audit-sinks',
     'core',
     'credentials',
     'doors',
@@ -95,6 +97,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   doors: ['accounts', 'core', 'credentials', 'limits', 'ports', 'use-cases'],
   stores: ['accounts', 'core', 'credentials', 'ports', 'system'],
   'audit-log': ['core', 'system'],
+  'audit-sinks': ['audit-log', 'core', 'system', 'webhooks'],
   mail: ['limits', 'ports', 'system'],
   hooks: ['core', 'system'],
   mcp: ['core', 'system'],
@@ -212,6 +215,7 @@ describe('tidy', () => {
     'uwebsockets.js-for-old-glibc': ['src/doors/engine/native-builds.ts'],
     ws: ['src/cli/remote/live-stream.ts', 'src/doors/engine/node.ts'],
     yaml: [
+      'src/audit-sinks/sink-file.ts',
       'src/mcp/proxy-config.ts',
       'src/policy-files/policy-yaml.ts',
       'src/cli/files/config-file.ts',

@@ -1,5 +1,6 @@
 /** What is wrong with the settings and the files that they name; opens, makes and listens to nothing. */
 import { readFileSync } from 'node:fs';
+import { readSinkFile } from '../audit-sinks/sink-file.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { loadPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
 import { readTlsFiles } from '../system/tls-files.ts';
@@ -10,17 +11,28 @@ import { tlsPathsOf } from './start-tls.ts';
 /** Files that are read as they are, by the settings that name them. */
 const FILES = ['SVC_BUS_CA_FILE', 'SVC_BUS_CREDENTIALS_FILE'] as const;
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 export type CheckedSettings = {
   /** What would keep the gateway from starting. */
   readonly problems: readonly string[];
   readonly policies: number;
 };
 
-export async function checkSettings(config: Config): Promise<CheckedSettings> {
+/** `env`: what the file of `SVC_AUDIT_SINKS` may name. */
+export async function checkSettings(config: Config, env: Environment): Promise<CheckedSettings> {
   const loaded = await loadPolicies(config.SVC_POLICY_PATH ?? STARTER_POLICY);
   const policies = loaded.ok ? loaded.value.policies.summary().documents.length : 0;
   const ofPolicies = loaded.ok ? [] : loaded.fault.map(renderPolicyProblem);
-  return { problems: [...ofPolicies, ...problemsOfTls(config), ...problemsOfFiles(config)], policies };
+  return {
+    problems: [...ofPolicies, ...problemsOfTls(config), ...problemsOfFiles(config), ...problemsOfSinks(config, env)],
+    policies,
+  };
+}
+
+function problemsOfSinks({ SVC_AUDIT_SINKS: path }: Config, env: Environment): readonly string[] {
+  const read = path === undefined ? undefined : readSinkFile(path, env);
+  return read === undefined || read.ok ? [] : read.fault;
 }
 
 function problemsOfTls(config: Config): readonly string[] {
@@ -49,7 +61,7 @@ const MASK = '********';
 export type ShownSetting = { readonly name: string; readonly value: string; readonly source: 'set' | 'default' };
 
 /** Every setting as text, as the environment or its default gives it; secrets are masked. */
-export function shownSettings(env: Readonly<Record<string, string | undefined>>): readonly ShownSetting[] {
+export function shownSettings(env: Environment): readonly ShownSetting[] {
   return (Object.keys(VARIABLES) as VariableName[]).map((name) => {
     const { fallback, ...row } = VARIABLES[name];
     const given = env[name] === '' ? undefined : env[name];

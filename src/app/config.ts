@@ -432,6 +432,12 @@ export const VARIABLES = {
     'comma-separated URLs of where each checkpoint is kept outside this disk, so that a cut or rewritten log is noticed: `file:///mnt/other/witness.ndjson`, `https://…` (POST of JSON; another gateway takes it at `/api/v1/audit/witness`), `syslog://host` (UDP), `syslog+tcp://…`, `syslog+tls://…`',
   ),
   SVC_AUDIT_WITNESS_TOKEN: secret(variable(text, 'a token', undefined, 'bearer token for witnesses over HTTP')),
+  SVC_AUDIT_SINKS: variable(
+    text,
+    'a path',
+    undefined,
+    'YAML file of where each entry of the audit log is sent as well: files, HTTP, syslog, OTLP; see docs/audit-sinks.md; unset: nowhere',
+  ),
   SVC_AUDIT_CHECKPOINT_MINUTES: countOf('minutes', 1, 1_440, '10', 'how often the head of the audit chain is signed'),
   SVC_BODY_TIMEOUT_SECS: countOf(
     'seconds',

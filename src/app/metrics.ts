@@ -9,6 +9,7 @@ import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Histogram, Metric } from '../system/metrics.ts';
 import type { TlsFiles } from '../system/tls-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
+import type { AuditSinksLink } from '../threads/audit-sinks/sinks-link.ts';
 import type { CryptoPool } from '../threads/crypto/pool.ts';
 import { BUCKET_SECS, sumOfDurations } from '../threads/durations.ts';
 import type { EffectRunner } from '../threads/main/effect-runner.ts';
@@ -16,6 +17,7 @@ import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Recorder } from '../threads/main/recorder.ts';
 import type { IoStats } from '../threads/protocol.ts';
 import type { Supervisor } from '../threads/supervisor.ts';
+import type { ListedSink } from '../use-cases/audit-sinks.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
 import type { ClusterMeasures } from './cluster-measures.ts';
@@ -30,6 +32,7 @@ export type Measured = {
   readonly supervisor: Supervisor;
   readonly audit: AuditLink;
   readonly witnesses: Witnesses;
+  readonly sinks: AuditSinksLink;
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
   readonly webhooks: Webhooks;
@@ -75,6 +78,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...ofRequests(measured),
   ...ofSystem(measured),
   ...ofWebhooks(measured),
+  ...(measured.sinks.sinks.length === 0 ? [] : ofSinks(measured.sinks)),
   ...ofStats(measured),
   ...(measured.tls === undefined ? [] : ofTls(measured.tls)),
   ...ofNames(measured),
@@ -350,6 +354,43 @@ function ofWitnesses(witnesses: Witnesses): readonly Metric[] {
       'Attempts to hand a witness a checkpoint that failed.',
       each(({ failures }) => failures),
       ['witness'],
+    ),
+  ];
+}
+
+function ofSinks(sinks: AuditSinksLink): readonly Metric[] {
+  const each = (valueOf: (sink: ListedSink) => number) => () =>
+    sinks.sinks.map((sink) => ({ labels: { sink: sink.name }, value: valueOf(sink) }));
+  return [
+    gauge(
+      'svc_audit_sink_lag_entries',
+      'Entries of the audit log that a sink has not got yet.',
+      each(({ lag }) => lag),
+      ['sink'],
+    ),
+    gauge(
+      'svc_audit_sink_reachable',
+      '0 while a sink of the audit log does not take entries.',
+      each(({ trouble }) => (trouble === undefined ? 1 : 0)),
+      ['sink'],
+    ),
+    counter(
+      'svc_audit_sink_entries_total',
+      'Entries that a sink has taken since the start, those it was sent again included.',
+      each(({ sentEntries }) => sentEntries),
+      ['sink'],
+    ),
+    counter(
+      'svc_audit_sink_failures_total',
+      'Attempts to send entries to a sink that failed.',
+      each(({ failures }) => failures),
+      ['sink'],
+    ),
+    counter(
+      'svc_audit_sink_lost_entries_total',
+      'Entries that retention deleted before a sink had got them, since the start.',
+      each(({ lostEntries }) => lostEntries),
+      ['sink'],
     ),
   ];
 }

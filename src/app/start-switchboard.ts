@@ -60,7 +60,7 @@ function gateOf({ cluster, identity: { credentials } }: Parts): ServingGate | un
 function startUseCases(context: StartContext, parts: Parts, routing: Routing | undefined): UseCases {
   const {
     resources: { database, prices, storeOutage },
-    threads: { audit, clock, supervisor, witnesses },
+    threads: { audit, clock, sinks, supervisor, witnesses },
     decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, policyLife, stats, webhooks },
     identity: { accounts, credentials },
     cluster,
@@ -99,6 +99,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
     storeOutage,
     accounts: accounts?.useCases,
     cluster,
+    sinks,
     supervisor,
     witnesses,
     metrics: startMetrics(context, parts, routing),

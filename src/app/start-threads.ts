@@ -1,18 +1,23 @@
 /** The threads of the gateway: the audit log's and those of the doors, and the main thread's links to them. */
 
+import { join } from 'node:path';
 import { targetOf } from '../audit-log/witness/target.ts';
 import { Witnesses } from '../audit-log/witness/witnesses.ts';
+import { readSinkFile } from '../audit-sinks/sink-file.ts';
 import { homeOf } from '../cluster/run.ts';
+import { ok } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClock } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
 import type { TlsFiles } from '../system/tls-files.ts';
 import { AuditLink, type Trouble } from '../threads/audit/audit-link.ts';
 import { AuditReaderLink } from '../threads/audit/reader-link.ts';
+import { AuditSinksLink } from '../threads/audit-sinks/sinks-link.ts';
 import { IoThreads } from '../threads/main/io-threads.ts';
 import { Supervisor } from '../threads/supervisor.ts';
 import type { Config } from './config.ts';
-import { orStartError } from './start-checks.ts';
+import { packageVersion } from './package-files.ts';
+import { orStartError, StartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './worker-data.ts';
 
@@ -22,12 +27,15 @@ export type Threads = {
   readonly threads: IoThreads;
   readonly supervisor: Supervisor;
   readonly witnesses: Witnesses;
+  readonly sinks: AuditSinksLink;
   /** Undefined: without TLS. */
   readonly tls: TlsFiles | undefined;
 };
 
 /** How long a stop waits for them. */
 const WITNESS_GRACE_MS = 2_000;
+/** Sinks get at least this long, even where the rest has used up the grace period of the shutdown. */
+const LEAST_SINK_GRACE_MS = 500;
 
 /** Starts none of them yet. `onUnwritable` is called with the reason when the audit log cannot be written any more. */
 export function createThreads(
@@ -46,6 +54,7 @@ export function createThreads(
     targets: config.SVC_AUDIT_WITNESS.map((url) => targetOf(url, config.SVC_AUDIT_WITNESS_TOKEN)),
     note: (level, message, fields) => log[level](message, fields),
   });
+  const sinks = createSinks(config, log, audit);
   const supervisor = new Supervisor({
     threads,
     audit,
@@ -60,9 +69,10 @@ export function createThreads(
   });
   // Closed after the audit thread, whose last checkpoint they get.
   closers.add('the audit witnesses', () => witnesses.close(WITNESS_GRACE_MS));
+  closers.add('the audit sinks', (grace) => sinks.close(grace.leftMs(LEAST_SINK_GRACE_MS)));
   // Closed last, when everything is written: Node.js aborts the process if a thread ends with open sockets.
   closers.add('I/O threads that did not finish; everything is written', () => supervisor.endIo());
-  return { clock, audit, threads, supervisor, witnesses, tls };
+  return { clock, audit, threads, supervisor, witnesses, sinks, tls };
 }
 
 /**
@@ -70,13 +80,29 @@ export function createThreads(
  */
 export async function openAuditLog(
   { log, closers }: StartContext,
-  { supervisor }: Threads,
+  { supervisor, sinks }: Threads,
   gateway: string | undefined,
 ): Promise<number> {
   const opened = await orStartError(supervisor.startAudit(gateway));
   closers.add('the audit log', () => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
+  sinks.start();
   return opened.headId;
+}
+
+/** None of them is sent anything yet. */
+function createSinks(config: Config, log: Logger, audit: AuditLink): AuditSinksLink {
+  const path = config.SVC_AUDIT_SINKS;
+  const read = path === undefined ? ok([]) : readSinkFile(path, process.env);
+  if (!read.ok) throw new StartError(read.fault.join('\n'));
+  return new AuditSinksLink({
+    sinks: read.value,
+    directory: auditFolderOf(config),
+    cursorFolder: join(config.SVC_DATA_DIR, 'audit-sinks'),
+    version: packageVersion(),
+    lastId: () => audit.lastId,
+    note: (level, message, fields) => log[level](message, fields),
+  });
 }
 
 export function openAuditReader({ config, log, closers }: StartContext): AuditReaderLink {

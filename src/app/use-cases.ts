@@ -16,6 +16,7 @@ import type { AuditLog, Clock } from '../ports/ports.ts';
 import type { UseCase } from '../ports/use-case.ts';
 import type { Metrics } from '../system/metrics.ts';
 import { type ApprovalWaits, decideApproval, type FindLineage } from '../use-cases/approvals.ts';
+import { type AuditSinks, createAuditSinkUseCases } from '../use-cases/audit-sinks.ts';
 import { createClusterUseCases, withoutCluster } from '../use-cases/cluster.ts';
 import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
@@ -36,6 +37,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly clock: Clock;
   readonly audit: AuditLog & { readonly isWritable: boolean; catchUp(): void };
   readonly auditReader: AuditReads;
+  readonly sinks: AuditSinks;
   readonly database: Database | undefined;
   readonly accounts: AccountUseCases | undefined;
   readonly policyKeeper: PolicyKeeper;
@@ -61,6 +63,7 @@ export function useCasesOf({
   clock,
   audit,
   auditReader,
+  sinks,
   database,
   accounts,
   policyKeeper,
@@ -90,6 +93,7 @@ export function useCasesOf({
     ...confirmed(cluster, accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
     ...confirmed(cluster, createCredentialUseCases(credentials), { revokeApiKey: ['api-keys'] }),
     ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, cluster.policies, audit)),
+    ...createAuditSinkUseCases(sinks, audit),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     witnessCheckpoint: (asked) => logWitness.keep(asked),
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),

@@ -37,7 +37,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
   { name: 'policy', summary: 'validate, test, explain, reload and publish policies' },
   { name: 'cluster', summary: 'show and forget gateways of a cluster, or leave it' },
-  { name: 'audit', summary: 'verify and export the audit log' },
+  { name: 'audit', summary: 'verify and export the audit log, and send it elsewhere' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
   { name: 'hooks', summary: 'have coding agents ask before they use a tool' },
   { name: 'completion', summary: 'print completions for bash, zsh or fish' },
@@ -505,6 +505,14 @@ const ADMINISTRATION: readonly CommandRow[] = [
     ],
     example: 'svc audit export --org acme --since 7d --file acme.ndjson',
     load: async () => (await import('./commands/audit.ts')).exportLog,
+  },
+  {
+    synopsis: 'audit sinks <ls|test|replay> [name]',
+    summary: 'list where the log is sent as well, try one, or send it everything from an entry on',
+    options: [{ flags: '--from <id>', meaning: 'with replay: the first entry to send' }],
+    argumentWords: ['ls', 'test', 'replay'],
+    example: 'svc audit sinks replay siem --from 1200',
+    load: async () => (await import('./commands/audit-sinks.ts')).run,
   },
   {
     synopsis: 'mcp guard <command...>',

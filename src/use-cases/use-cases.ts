@@ -24,6 +24,7 @@ import type { AccessToken } from '../ports/ports.ts';
 import type { Authenticated, UseCase } from '../ports/use-case.ts';
 import type { NewWebhook } from '../webhooks/hooks.ts';
 import type { ApprovalReader } from './approvals.ts';
+import type { AuditSinkUseCases } from './audit-sinks.ts';
 import type { ClusterUseCases } from './cluster.ts';
 import type { CreatedHalt, HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
@@ -59,7 +60,7 @@ export type Link = {
   ): Promise<Recorded<Replies[T]>>;
   call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
 };
-export type UseCases = AccountUseCases & ClusterUseCases & OwnUseCases;
+export type UseCases = AccountUseCases & AuditSinkUseCases & ClusterUseCases & OwnUseCases;
 
 type OwnUseCases = {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;

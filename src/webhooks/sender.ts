@@ -1,12 +1,7 @@
 /** Calls a webhook, signed as Standard Webhooks wants it (docs/webhooks.md). */
 import { createHmac } from 'node:crypto';
-import { request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
-import { isIP } from 'node:net';
-import { codeOf, messageOf } from '../core/base/text.ts';
-import { hostOf, isPublicAddress } from './address.ts';
 import type { Delivery, Failure } from './delivery.ts';
-import type { Resolve } from './resolve.ts';
+import { NoAddress, type PostOptions, post, textOf } from './post.ts';
 
 export type Call = {
   readonly url: string;
@@ -16,33 +11,13 @@ export type Call = {
   readonly body: string;
 };
 
-export type SenderOptions = {
-  readonly isPrivateAllowed: boolean;
-  readonly version: string;
-  readonly resolve: Resolve;
-  readonly nowMs: () => number;
-  /** For all of it: the name, the connection, the answer. */
-  readonly timeoutMs?: number;
-};
-
-type Address = { readonly address: string; readonly family: number };
-
-const TIMEOUT_MS = 10_000;
-/** More of an answer is not read. What it says does not matter. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+export type SenderOptions = PostOptions & { readonly nowMs: () => number };
 
 /** Makes one attempt. Never rejects, and takes no longer than its time-out. */
 export async function sendCall(call: Call, options: SenderOptions): Promise<Delivery> {
-  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-  const signal = AbortSignal.timeout(timeoutMs);
-  const timedOut = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error(`no answer within ${timeoutMs / 1000} seconds`)));
-  });
-  timedOut.catch(() => undefined); // it may come after the end
   try {
-    const url = new URL(call.url);
-    const addresses = await Promise.race([addressesOf(hostOf(url), options), timedOut]);
-    const status = await Promise.race([post(url, call, addresses, signal, options), timedOut]);
+    const headers = { 'content-type': 'application/json', ...signatureHeaders(call, options.nowMs()) };
+    const { status } = await post({ url: call.url, headers, body: call.body }, options);
     if (status >= 200 && status < 300) return { isDelivered: true };
     const isRedirect = status >= 300 && status < 400;
     return failed(isRedirect ? `answered ${status}; redirects are not followed` : `answered ${status}`);
@@ -54,75 +29,19 @@ export async function sendCall(call: Call, options: SenderOptions): Promise<Deli
 
 /** The same for a name that does not exist and for one that leads inside: whoever may ask learns no internal names. */
 const NOT_OF_THE_INTERNET = 'its name leads to no address of the internet';
-class NoAddress extends Error {}
-
-function textOf(error: unknown): string {
-  const code = codeOf(error);
-  return typeof code === 'string' && !messageOf(error).includes(code)
-    ? `${code}: ${messageOf(error)}`
-    : messageOf(error);
-}
 
 const failed = (reason: string): Failure => ({ isDelivered: false, reason });
 
-/**
- * The addresses to connect to, each of which has been checked. The connection goes to them, not to the name, which
- * could lead elsewhere the next time it is asked for.
- */
-async function addressesOf(host: string, { resolve, isPrivateAllowed }: SenderOptions): Promise<readonly Address[]> {
-  const found = isIP(host) === 0 ? await resolvedBy(resolve, host) : [host];
-  if (found.length === 0) throw new NoAddress(`${host} has no address`);
-  const inside = isPrivateAllowed ? undefined : found.find((address) => !isPublicAddress(address));
-  if (inside !== undefined) throw new NoAddress(`${host} leads to ${inside}, which is not an address of the internet`);
-  return found.map((address) => ({ address, family: isIP(address) }));
-}
-
-const resolvedBy = (resolve: Resolve, host: string): Promise<readonly string[]> =>
-  resolve(host).catch((error: unknown) => {
-    throw new NoAddress(textOf(error));
-  });
-
-/** Resolves with the status as soon as it is there. */
-function post(
-  url: URL,
-  { secret, id, body }: Call,
-  addresses: readonly Address[],
-  signal: AbortSignal,
-  { nowMs, version }: SenderOptions,
-): Promise<number> {
-  const timestamp = String(Math.floor(nowMs() / 1000));
-  return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const request = send(url, {
-      method: 'POST',
-      agent: false,
-      signal,
-      headers: {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        'user-agent': `svc-gateway/${version}`,
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': signatureOf(secret, `${id}.${timestamp}.${body}`),
-      },
-      lookup: (_host, { all }, found) => {
-        const [first] = addresses;
-        if (all === true) found(null, [...addresses]);
-        else found(null, first!.address, first!.family);
-      },
-    });
-    request.once('response', (response) => {
-      let bytes = 0;
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > MAX_ANSWER_BYTES) response.destroy();
-      });
-      response.on('error', () => response.destroy()); // its status has been read
-      resolve(response.statusCode ?? 0);
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
+export function signatureHeaders(
+  { secret, id, body }: Pick<Call, 'secret' | 'id' | 'body'>,
+  nowMs: number,
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(nowMs / 1000));
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatureOf(secret, `${id}.${timestamp}.${body}`),
+  };
 }
 
 function signatureOf(secret: string, content: string): string {

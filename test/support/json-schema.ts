@@ -8,12 +8,15 @@ const IS_TYPE: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: isObject,
   array: Array.isArray,
   string: (value) => typeof value === 'string',
+  boolean: (value) => typeof value === 'boolean',
+  integer: Number.isSafeInteger,
   number: (value) => typeof value === 'number' && !Number.isNaN(value),
 };
 
 /** Applied to values of the kind that the keyword is about; others pass it, as the standard says. */
 const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema) => boolean>> = {
   $schema: () => true,
+  $comment: () => true,
   title: () => true,
   description: () => true,
   examples: () => true,

@@ -1,11 +1,10 @@
 /** Sends checkpoints to witnesses outside the disk of the log: a file, an HTTP endpoint, another gateway, syslog. */
 import { createSocket } from 'node:dgram';
 import { appendFile } from 'node:fs/promises';
-import { connect, isIP, isIPv6, type Socket } from 'node:net';
-import { hostname } from 'node:os';
-import { connect as connectTls } from 'node:tls';
+import { isIPv6 } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { WitnessStatement } from '../../core/audit/witness.ts';
+import { sendOverStream, syslogAddress, syslogMessage } from '../syslog.ts';
 
 /** Sends one statement. Rejects where the witness may not have it. */
 export type Send = (statement: WitnessStatement, signal: AbortSignal) => Promise<void>;
@@ -13,7 +12,6 @@ export type Send = (statement: WitnessStatement, signal: AbortSignal) => Promise
 export type Target = { /** Without secrets, for logs and metrics. */ readonly name: string; readonly send: Send };
 
 const PROTOCOLS = ['file:', 'http:', 'https:', 'syslog:', 'syslog+tcp:', 'syslog+tls:'];
-const SYSLOG_PORTS: Readonly<Record<string, number>> = { 'syslog:': 514, 'syslog+tcp:': 601, 'syslog+tls:': 6514 };
 
 /** Whether the text says where a witness is. */
 export const isWitnessUrl = (text: string): boolean => {
@@ -75,47 +73,31 @@ const toEndpoint =
 /** Facility authpriv, severity notice. */
 const PRIORITY = 10 * 8 + 5;
 
-/** RFC 5424. */
 const syslogLine = (statement: WitnessStatement): string =>
-  `<${PRIORITY}>1 ${new Date().toISOString()} ${hostname() || '-'} svc-gateway ${process.pid} audit-checkpoint - ${JSON.stringify(statement)}`;
-
-const portOf = (url: URL): number => Number(url.port) || SYSLOG_PORTS[url.protocol]!;
-const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
+  syslogMessage({
+    priority: PRIORITY,
+    timestamp: new Date().toISOString(),
+    messageId: 'audit-checkpoint',
+    text: JSON.stringify(statement),
+  });
 
 /** Nobody confirms a datagram: it may be lost without anybody knowing. */
 const toDatagrams =
   (url: URL): Send =>
   (statement) =>
     new Promise((resolve, reject) => {
-      const socket = createSocket(isIPv6(hostOf(url)) ? 'udp6' : 'udp4');
+      const { host, port } = syslogAddress(url);
+      const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
       const done = (error?: Error | null): void => {
         socket.close();
         if (error) reject(error);
         else resolve();
       };
       socket.once('error', done);
-      socket.send(syslogLine(statement), portOf(url), hostOf(url), done);
+      socket.send(syslogLine(statement), port, host, done);
     });
 
-/** Framed by their length (RFC 6587), on a connection of its own: one every few minutes is not worth keeping one. */
 const toStream =
   (url: URL): Send =>
   (statement, signal) =>
-    new Promise((resolve, reject) => {
-      const line = syslogLine(statement);
-      const at = { host: hostOf(url), port: portOf(url) };
-      const socket: Socket =
-        url.protocol === 'syslog+tls:'
-          ? connectTls({ ...at, servername: isIP(at.host) === 0 ? at.host : '' })
-          : connect(at);
-      const abort = (): void => void socket.destroy(new Error('it took too long'));
-      signal.addEventListener('abort', abort, { once: true });
-      socket.once('error', reject);
-      // The other end has read it when it closes its side too; a reset before that may have lost it.
-      socket.once('close', () => {
-        signal.removeEventListener('abort', abort);
-        resolve();
-      });
-      socket.resume();
-      socket.end(`${Buffer.byteLength(line)} ${line}`);
-    });
+    sendOverStream(url, [syslogLine(statement)], signal);

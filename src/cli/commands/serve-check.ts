@@ -8,7 +8,7 @@ import type { Column } from '../terminal/table.ts';
 
 export async function check({ env, globals }: Invocation): Promise<ExitStatus> {
   const config = readConfig(env);
-  const found = config.ok ? await checkSettings(config.value) : { problems: config.fault.problems, policies: 0 };
+  const found = config.ok ? await checkSettings(config.value, env) : { problems: config.fault.problems, policies: 0 };
   const { problems, policies } = found;
   const warnings = unknownVariables(env).map((name) => `${name} is no setting; docs/configuration.md lists all`);
   const isRight = problems.length === 0;

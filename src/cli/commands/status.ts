@@ -86,9 +86,24 @@ function factsOf({ readiness, policies, members, metrics }: Found): Row {
     audit,
     database,
     witness: witness ?? (metrics === undefined ? undefined : witnesses.length === 0 ? 'not_configured' : 'reachable'),
+    sinks: sinksOf(metrics),
     cluster: members === undefined ? cluster : `${String(cluster)}, ${members.map(memberOf).join(', ')}`,
     policies: policies?.version,
   };
+}
+
+/** What a metric of each sink says, by the name of the sink. */
+function ofSinks(metrics: Found['metrics'], name: string): readonly (readonly [sink: string, value: number])[] {
+  return [...(metrics ?? [])].flatMap(([row, value]) => {
+    const sink = row.startsWith(`${name}{`) ? /sink="([^"]*)"/.exec(row)?.[1] : undefined;
+    return sink === undefined ? [] : [[sink, value] as const];
+  });
+}
+
+function sinksOf(metrics: Found['metrics']): string | undefined {
+  if (metrics === undefined) return undefined;
+  const lags = ofSinks(metrics, 'svc_audit_sink_lag_entries');
+  return lags.length === 0 ? 'not_configured' : lags.map(([sink, lag]) => `${sink} ${lag} behind`).join(', ');
 }
 
 const memberOf = ({ name, state, version }: Row): string => `${String(name)} ${String(state)} ${String(version)}`;
@@ -153,6 +168,12 @@ function ofMetrics(metrics: Found['metrics'], nowSecs: number): readonly string[
             : `the certificate expires in ${Math.floor(leftSecs / DAY_SECS)} days`,
         ]
       : []),
+    ...ofSinks(metrics, 'svc_audit_sink_reachable').flatMap(([sink, value]) =>
+      value === 0 ? [`the audit sink ${sink} takes no entries: \`svc audit sinks ls\` says why`] : [],
+    ),
+    ...ofSinks(metrics, 'svc_audit_sink_lost_entries_total').flatMap(([sink, lost]) =>
+      lost > 0 ? [`the audit sink ${sink} never got ${lost} entries: retention deleted them first`] : [],
+    ),
     ...(disabled > 0 ? [`${disabled} webhooks are disabled: \`svc webhooks ls\` says why`] : []),
   ];
 }

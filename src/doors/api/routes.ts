@@ -7,6 +7,7 @@ import { opaRoutes } from '../opa/routes.ts';
 import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
+import { auditSinkRoutes } from './audit-sinks.ts';
 import { budgetRoutes } from './budgets.ts';
 import { changeRoutes } from './changes.ts';
 import { clusterRoutes } from './cluster.ts';
@@ -44,6 +45,7 @@ export function routesOf(
     ...logRoutes,
     ...changeRoutes,
     ...witnessRoutes,
+    ...auditSinkRoutes,
     ...clusterRoutes,
     ...statsRoutes,
     ...topologyRoutes(options),

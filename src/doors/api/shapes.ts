@@ -319,6 +319,27 @@ export const witnessed = z.strictObject({
   hash: z.string(),
 });
 
+const sinkShape = z.strictObject({
+  name: z.string(),
+  type: z.enum(['file', 'http', 'syslog', 'otlp']),
+  format: z.enum(['native', 'ocsf']),
+  place: z.string().meta({ description: 'Its path, or its URL without a query.' }),
+  sent_id: z.int().meta({ description: 'The last entry that its receiver has; 0: none.' }),
+  lag_entries: z.int().meta({ description: 'Entries that it has not got yet.' }),
+  sent_entries: z.int().meta({ description: 'Since the start, those that were sent again included.' }),
+  lost_entries: z.int().meta({ description: 'Entries that retention deleted before they were sent, since the start.' }),
+  failures: z.int().meta({ description: 'Attempts that failed since the start.' }),
+  trouble: z.string().nullable().meta({ description: 'Why the last attempt failed; null: it did not.' }),
+});
+export const sinkList = z.strictObject({ sinks: z.array(sinkShape) });
+export const sinkTested = z.strictObject({
+  ok: z.boolean(),
+  trouble: z.string().nullable().meta({ description: 'Why the receiver did not take the test.' }),
+});
+export const sinkReplayed = z.strictObject({
+  from: z.int().meta({ description: 'The entry that is sent next, with all after it.' }),
+});
+
 export const opShape = z.strictObject({
   op_id: z.string().meta({ description: '`<trace_id>:<span_id>`' }),
   op_home: z.string().optional().meta({ description: 'Which gateway of a cluster has it. Absent: there is one only.' }),

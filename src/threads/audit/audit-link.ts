@@ -130,6 +130,11 @@ export class AuditLink implements AuditLog {
     return this.#isShareFull;
   }
 
+  /** The id of the last entry that was handed over. */
+  get lastId(): number {
+    return this.#nextId - 1;
+  }
+
   /** Entries handed over and not yet known to be written. */
   get entriesInFlight(): number {
     this.catchUp();

@@ -1360,6 +1360,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/sinks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the sinks of the audit log, and how far each is
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_audit_sinks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/sinks/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends a message to a sink that is no entry
+         * @description Needs the `admin` scope.
+         */
+        post: operations["post_audit_sinks_name_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/sinks/{name}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends a sink everything from an entry on
+         * @description Needs the `admin` scope.
+         */
+        post: operations["post_audit_sinks_name_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cluster": {
         parameters: {
             query?: never;
@@ -3618,6 +3678,42 @@ export interface components {
             /** @description The entry of the other log that is now kept here. */
             id: number;
             hash: string;
+        };
+        GetAuditSinksAnswer: {
+            sinks: {
+                name: string;
+                /** @enum {string} */
+                type: "file" | "http" | "syslog" | "otlp";
+                /** @enum {string} */
+                format: "native" | "ocsf";
+                /** @description Its path, or its URL without a query. */
+                place: string;
+                /** @description The last entry that its receiver has; 0: none. */
+                sent_id: number;
+                /** @description Entries that it has not got yet. */
+                lag_entries: number;
+                /** @description Since the start, those that were sent again included. */
+                sent_entries: number;
+                /** @description Entries that retention deleted before they were sent, since the start. */
+                lost_entries: number;
+                /** @description Attempts that failed since the start. */
+                failures: number;
+                /** @description Why the last attempt failed; null: it did not. */
+                trouble: string | null;
+            }[];
+        };
+        PostAuditSinksNameTestAnswer: {
+            ok: boolean;
+            /** @description Why the receiver did not take the test. */
+            trouble: string | null;
+        };
+        PostAuditSinksNameReplayRequest: {
+            /** @description The first entry to send; beyond the end: new ones only. */
+            from: number;
+        };
+        PostAuditSinksNameReplayAnswer: {
+            /** @description The entry that is sent next, with all after it. */
+            from: number;
         };
         GetClusterAnswer: {
             members: {
@@ -8405,6 +8501,130 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_audit_sinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sinks": [
+                     *         {
+                     *           "name": "a name",
+                     *           "type": "file",
+                     *           "format": "native",
+                     *           "place": "a place",
+                     *           "sent_id": 1,
+                     *           "lag_entries": 1,
+                     *           "sent_entries": 1,
+                     *           "lost_entries": 1,
+                     *           "failures": 1,
+                     *           "trouble": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetAuditSinksAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_audit_sinks_name_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": false,
+                     *       "trouble": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PostAuditSinksNameTestAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_audit_sinks_name_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["PostAuditSinksNameReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PostAuditSinksNameReplayAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
