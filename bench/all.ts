@@ -1,6 +1,6 @@
 /**
- * Runs every benchmark of this folder, or those that are named, one after the other. `--brief` runs each for a moment, to
- * see that it still works; `--against` measures another commit in turn with this one.
+ * Runs every benchmark of this folder, or those that are named, one after the other. `--brief` runs each for a moment,
+ * to see that it still works; `--against` measures another commit in turn with this one.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

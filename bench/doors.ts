@@ -1,6 +1,6 @@
 /**
- * How quick is each door, beside CheckAction over Connect or gRPC? The same agent, one allowed check a request, its audit
- * entry written. Doors that begin an operation get a new one for each check, as their agents ask.
+ * How quick is each door, beside CheckAction over Connect or gRPC? The same agent, one allowed check a request, its
+ * audit entry written. Doors that begin an operation get a new one for each check, as their agents ask.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -16,7 +16,9 @@ const PACE = { rate: 1_000, seconds: isBrief ? 1 : 4, connections: 20 };
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const AGENT = { orgId: 'globex', teamId: 'search', agentId: 'crawler' };
 const CREDENTIAL = `globex-${TOKEN}`;
-/** The agent that is listened to. Its operations are the youngest of the org, so that they are the last to be stopped. */
+/**
+ * The agent that is listened to. Its operations are the youngest of the org, so that they are the last to be stopped.
+ */
 const WATCHED = { ...AGENT, agentId: 'watched' };
 const WATCHED_OPS = 100;
 

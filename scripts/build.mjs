@@ -1,5 +1,5 @@
-// Compiles the gateway and the SDK, each to a clean dist/, so that a renamed file cannot live on there. The gateway's types
-// are not checked here: `npm run typecheck` does, and a build is what every install and every test run waits for.
+// Compiles the gateway and the SDK, each to a clean dist/, so that a renamed file cannot live on there. The gateway's
+// types are not checked here: `npm run typecheck` does, and a build is what every install and every test run waits for.
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -49,8 +49,8 @@ function compiled(project) {
 }
 
 /**
- * The SDK is compiled once, to CommonJS; its ES module names the same exports. With a copy for each, an error of a client
- * that a library has required would be no `instanceof` the class that the application has imported.
+ * The SDK is compiled once, to CommonJS; its ES module names the same exports. With a copy for each, an error of a
+ * client that a library has required would be no `instanceof` the class that the application has imported.
  */
 function writeEntries() {
   const cjs = join(SDK_DIST, 'cjs');

@@ -1,6 +1,6 @@
 /**
- * `npm run demo:cluster`: three gateways that act as one, a PostgreSQL of their own, and a TCP balancer before them, in a
- * folder that is removed at the end. Kill a gateway, stop it (`kill -STOP`), start it again: the balancer goes on.
+ * `npm run demo:cluster`: three gateways that act as one, a PostgreSQL of their own, and a TCP balancer before them, in
+ * a folder that is removed at the end. Kill a gateway, stop it (`kill -STOP`), start it again: the balancer goes on.
  * `DEMO_PORT` is the balancer's port; without it, the first of 8080, 8180, 8280 … that is free with the three after it.
  */
 import { spawn } from 'node:child_process';

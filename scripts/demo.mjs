@@ -1,5 +1,6 @@
-// `npm run demo`: a gateway with an embedded PostgreSQL and a lively fleet of 200 agents, on free ports, in a folder that
-// is removed at the end. SVC_HTTP_ADDR, SVC_GRPC_ADDR and SVC_DATA_DIR choose others; a folder that is given is kept.
+// `npm run demo`: a gateway with an embedded PostgreSQL and a lively fleet of 200 agents, on free ports, in a folder
+// that is removed at the end. SVC_HTTP_ADDR, SVC_GRPC_ADDR and SVC_DATA_DIR choose others; a folder that is given is
+// kept.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

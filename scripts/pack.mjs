@@ -1,6 +1,6 @@
 /**
- * `npm run pack`: the packages of the gateway (with `svc`) and of its SDK as tarballs, in the folder `artifacts` or the one
- * that is named. Both are installed together: the gateway needs the SDK of the same version.
+ * `npm run pack`: the packages of the gateway (with `svc`) and of its SDK as tarballs, in the folder `artifacts` or the
+ * one that is named. Both are installed together: the gateway needs the SDK of the same version.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Writes the messages and services of proto/ into the SDK, as the reflection that protobufjs reads: so the package has no
-// file to find when it starts, and can be bundled. Run it after a change of proto/: npm run proto
+// Writes the messages and services of proto/ into the SDK, as the reflection that protobufjs reads: so the package has
+// no file to find when it starts, and can be bundled. Run it after a change of proto/: npm run proto
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';

@@ -1,5 +1,5 @@
-// Runs scripts of package.json at once, as each leaves processors idle for much of its time, and prints what each said when
-// it has ended: node scripts/side-by-side.mjs <script> [<script> …]
+// Runs scripts of package.json at once, as each leaves processors idle for much of its time, and prints what each said
+// when it has ended: node scripts/side-by-side.mjs <script> [<script> …]
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

@@ -1,5 +1,5 @@
-// Tries an adapter of the TypeScript SDK in its framework, for `npm run test:frameworks`: the package as `npm pack` makes
-// it, in a folder of its own under dist/frameworks, with the types and the tests of sdk/typescript/frameworks.
+// Tries an adapter of the TypeScript SDK in its framework, for `npm run test:frameworks`: the package as `npm pack`
+// makes it, in a folder of its own under dist/frameworks, with the types and the tests of sdk/typescript/frameworks.
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Another commit of the project, built aside, to be measured in turn with this one. Its own benchmarks are not run: they
- * may have asked something else.
+ * Another commit of the project, built aside, to be measured in turn with this one. Its own benchmarks are not run:
+ * they may have asked something else.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,8 +26,8 @@ export function buildAside(name: string): string {
 }
 
 /**
- * This benchmark, linked with the sources of the other commit: `../src/core/audit/audit-line.ts` is the file of that name
- * there, wherever it lies. A helper that the other commit lacks is taken from here.
+ * This benchmark, linked with the sources of the other commit: `../src/core/audit/audit-line.ts` is the file of that
+ * name there, wherever it lies. A helper that the other commit lacks is taken from here.
  */
 export async function linkWith(folder: string, bench: string): Promise<string> {
   const { rolldown } = await import('rolldown');

@@ -1,4 +1,6 @@
-/** The messages that cost most for their size, of somebody who has shown no credential: by the parser that reads them. */
+/**
+ * The messages that cost most for their size, of somebody who has shown no credential: by the parser that reads them.
+ */
 import { extMcpService } from '../../src/doors/agentgateway/ext-mcp.ts';
 import { readBody, refuseUnknown } from '../../src/doors/api/body.ts';
 import { routesOf } from '../../src/doors/api/routes.ts';

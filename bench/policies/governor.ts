@@ -1,6 +1,7 @@
 /**
- * The rules that `governor` and `policy-decide` decide by. They belong to the benchmarks alone, so that a figure changes
- * with the code and never with a policy of the product. A change here is a change of the workloads: give them new names.
+ * The rules that `governor` and `policy-decide` decide by. They belong to the benchmarks alone, so that a figure
+ * changes with the code and never with a policy of the product. A change here is a change of the workloads: give them
+ * new names.
  */
 import { parsePolicyDocument } from '../../src/core/policy/document.ts';
 import { compilePolicies, type PolicySet } from '../../src/core/policy/policy.ts';

@@ -15,14 +15,14 @@ import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { Decoys, login } from './login.ts';
 import { confirmPasswordReset, issuePasswordReset, type ResetQueue, requestPasswordReset } from './password-reset.ts';
-import { type RegistrationState, RegistrationTeller, register } from './registration.ts';
+import { type RegistrationState, RegistrationStatus, register } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 
 /** The parts that the use cases of one gateway share, beyond the given ones. */
 type Shared = AccountsContext & {
   readonly decoys: Decoys;
   readonly resets: ResetQueue;
-  readonly registration: RegistrationTeller;
+  readonly registration: RegistrationStatus;
 };
 
 const USE_CASES = {
@@ -93,7 +93,7 @@ export function createAccounts(context: AccountsContext): Accounts {
       context.log.warn('too many password resets are waiting; one was dropped', fields),
     ),
   };
-  const registration = new RegistrationTeller(context);
+  const registration = new RegistrationStatus(context);
   const shared: Shared = { ...context, decoys, resets, registration };
   const useCases = answerEach((useCase) => (input) => useCase(shared, input));
   return {

@@ -65,7 +65,7 @@ async function isProven({ setup }: AccountsContext, { setupToken, bearer }: Regi
 export type RegistrationState = 'first_account' | 'open' | 'closed';
 
 /** Tells the sign-in page which form to show. Never fails: an unreachable store is reported when the form is sent. */
-export class RegistrationTeller {
+export class RegistrationStatus {
   readonly #context: Pick<AccountsContext, 'store' | 'openRegistration'>;
   #isFirstMade = false;
 

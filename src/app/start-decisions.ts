@@ -17,7 +17,7 @@ import { createEmbeddedStats } from '../stores/embedded/stats.ts';
 import { BUCKET_SECS } from '../threads/durations.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
 import { StatsSaver } from '../threads/main/stats-saver.ts';
-import { Strangers } from '../threads/main/strangers.ts';
+import { UnauthenticatedCallers } from '../threads/main/unauthenticated-callers.ts';
 import { OWN } from '../threads/protocol.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper, type HaltSharing } from '../use-cases/halts.ts';
@@ -109,7 +109,7 @@ export function startDecisions(
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
     home: context.run && homeOf(context.run),
     money: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording)),
-    strangers: new Strangers({
+    unauthenticated: new UnauthenticatedCallers({
       perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
       isShareFull: () => audit.isShareFull,

@@ -5,7 +5,7 @@ import type { Clock, StateStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { WebhookLink } from '../threads/webhooks/webhook-link.ts';
 import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
-import { WebhookKeeper } from '../webhooks/keeper.ts';
+import { LocalWebhooks } from '../webhooks/local.ts';
 import { packageVersion } from './package-files.ts';
 import type { WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
@@ -43,7 +43,7 @@ export function startWebhooks({ config, log, closers }: StartContext, start: Web
     newId: randomUUID,
     newSecret: () => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`,
   };
-  const webhooks = shared?.open(deps) ?? new WebhookKeeper(deps);
+  const webhooks = shared?.open(deps) ?? new LocalWebhooks(deps);
   closers.add('webhooks', () => {
     // Those of a cluster have ended before this gateway left it.
     if (shared === undefined) webhooks.close();

@@ -1,7 +1,7 @@
 import type { SecretDigest } from '../core/base/ids.ts';
 import { Multimap } from '../core/base/lists.ts';
 import type { Page } from '../core/base/page.ts';
-import { LateSorted } from '../core/base/sorted.ts';
+import { LazySortedList } from '../core/base/sorted.ts';
 import { type ApiKey, endMsOf } from '../core/identity/api-key.ts';
 
 type Place = Pick<ApiKey, 'id' | 'createdAtMs'>;
@@ -11,8 +11,8 @@ export const oldestFirst = (a: Place, b: Place): number =>
 
 /** The keys of an org in their order, and the times at which they end, as far as they do. */
 class OrgKeys {
-  readonly order = new LateSorted(oldestFirst);
-  readonly #endsMs = new LateSorted<number>((a, b) => a - b);
+  readonly order = new LazySortedList(oldestFirst);
+  readonly #endsMs = new LazySortedList<number>((a, b) => a - b);
 
   countOf(ms: number): number {
     return this.order.size - this.#endsMs.countBefore(ms + 1);
@@ -46,7 +46,7 @@ class OrgKeys {
 export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();
   readonly #idByDigest = new Map<SecretDigest, string>();
-  readonly #all = new LateSorted(oldestFirst);
+  readonly #all = new LazySortedList(oldestFirst);
   readonly #ofOrg = new Map<string, OrgKeys>();
   /** The ids of what each subject made. */
   readonly #idsByCreator = new Multimap<string, string>();

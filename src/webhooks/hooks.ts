@@ -196,7 +196,7 @@ export function disabledNotice(
 /** Caps whose excess was reported. With more, the oldest is reported once more. */
 const MAX_KNOWN_CAPS = 10_000;
 
-export class KnownCaps {
+export class ReportedCaps {
   readonly #known = new Set<string>();
 
   /** A notice that is about no cap is always new. */

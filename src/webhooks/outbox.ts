@@ -1,6 +1,6 @@
 import type { MessageWrites, SharedMessage, SharedWebhooks } from '../ports/shared-webhooks.ts';
 import { MOST_WAITING, type WebhookDeps } from './hooks.ts';
-import type { WebhookRow } from './line.ts';
+import type { WebhookRow } from './queue.ts';
 
 export type OutboxOptions = Pick<WebhookDeps, 'states' | 'after' | 'onError'> & {
   readonly store: Pick<SharedWebhooks, 'write'>;

@@ -16,13 +16,13 @@ import {
   bodyOf,
   disabledNotice,
   isDisabled,
-  KnownCaps,
   MOST_WAITING,
   MOST_WEBHOOKS,
   type NewWebhook,
   newHook,
   pageOf,
   type Report,
+  ReportedCaps,
   TOO_MANY_WAIT,
   tooMany,
   visibleTo,
@@ -31,8 +31,8 @@ import {
   type Webhooks,
   warnOfFailure,
 } from './hooks.ts';
-import type { WebhookRow } from './line.ts';
 import { Outbox } from './outbox.ts';
+import type { WebhookRow } from './queue.ts';
 
 /** `states`: what this gateway had when it was alone, and what the database could not take yet. */
 export type ClusterWebhooksDeps = WebhookDeps & {
@@ -51,7 +51,7 @@ export class ClusterWebhooks implements Webhooks {
   readonly #deps: ClusterWebhooksDeps;
   readonly #outbox: Outbox;
   readonly #caller: HookCaller;
-  readonly #caps = new KnownCaps();
+  readonly #caps = new ReportedCaps();
   readonly tally = { delivered: 0, failed: 0, dropped: 0 };
   #hooks: readonly KnownHook[] = [];
   #reading: Promise<Result<void, Fault>> = Promise.resolve(ok(undefined));

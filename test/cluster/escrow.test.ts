@@ -1,7 +1,7 @@
 /**
  * The escrow of budgets as a model: gateways against a ledger in TypeScript, with messages that are lost, late or
- * repeated, crashes at every point, and runs that were replaced without knowing. Small cases are tried exhaustively, with
- * gateways reduced to the rules; random schedules are run with the gateways' own code.
+ * repeated, crashes at every point, and runs that were replaced without knowing. Small cases are tried exhaustively,
+ * with gateways reduced to the rules; random schedules are run with the gateways' own code.
  */
 import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget/budget.ts';

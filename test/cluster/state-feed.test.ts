@@ -1,6 +1,6 @@
 /**
- * Halts and approvals of several gateways over one database in memory: their own code decides, and the database is slow,
- * away, or refuses at the worst moment.
+ * Halts and approvals of several gateways over one database in memory: their own code decides, and the database is
+ * slow, away, or refuses at the worst moment.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';

@@ -30,8 +30,8 @@ type Op = {
   unanswered: number;
   hasUnrecorded: boolean;
   /**
-   * Completions and orders without an answer, or carried out and taken back: swept in between, the operation cannot come
-   * back.
+   * Completions and orders without an answer, or carried out and taken back: swept in between, the operation cannot
+   * come back.
    */
   unrecordedEnds: number;
   /** Since its last entry the clock was set: what happened to it unrecorded may have been swept at once. */
@@ -104,8 +104,8 @@ export class Model {
   }
 
   /**
-   * Compares with the gateway, of which nothing is on its way to the log. `latestMs`: the latest time that its clock has
-   * ever had.
+   * Compares with the gateway, of which nothing is on its way to the log. `latestMs`: the latest time that its clock
+   * has ever had.
    */
   compare(run: GatewayRun, nowMs: number, latestMs: number): void {
     run.governor.budgets.expire(nowMs);

@@ -23,8 +23,8 @@ import type { IoReceiver } from '../../src/threads/io/io-channel.ts';
 import { IoLink } from '../../src/threads/io/io-link.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
-import { Strangers } from '../../src/threads/main/strangers.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
+import { UnauthenticatedCallers } from '../../src/threads/main/unauthenticated-callers.ts';
 import type { AuditToMain, IoId, IoToMain, MainToDoors } from '../../src/threads/protocol.ts';
 import { HaltKeeper } from '../../src/use-cases/halts.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
@@ -139,7 +139,11 @@ export class GatewayRun {
       ...given,
       ...this.recording,
       maxUnrecorded: MAX_UNRECORDED,
-      strangers: new Strangers({ perMinute: 4, checksPerMinute: 0, isShareFull: () => this.audit.isShareFull }),
+      unauthenticated: new UnauthenticatedCallers({
+        perMinute: 4,
+        checksPerMinute: 0,
+        isShareFull: () => this.audit.isShareFull,
+      }),
     });
     this.halts = new HaltKeeper({
       commands: this.commands,

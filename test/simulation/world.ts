@@ -261,7 +261,7 @@ export class World {
   #upkeep(): void {
     const { commands, governor } = this.#run;
     governor.sweep(this.#nowMs());
-    commands.reportStrangers();
+    commands.reportUnauthenticated();
     void commands.ask({ type: 'tick-approvals', most: 5 });
   }
 

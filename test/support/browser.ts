@@ -98,7 +98,9 @@ export type OpenedPage = {
   readonly surprises: string[];
 };
 
-/** A notice goes after six seconds, in which a busy machine may not come to read it, let alone to press what is in it. */
+/**
+ * A notice goes after six seconds, in which a busy machine may not come to read it, let alone to press what is in it.
+ */
 const NOTICES_STAY = `{
   const { setTimeout } = globalThis;
   globalThis.setTimeout = (run, ms, ...args) => setTimeout(run, ms === 6_000 ? 600_000 : ms, ...args);

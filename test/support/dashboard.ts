@@ -14,7 +14,9 @@ export type Dashboard = {
    * or leaves a request unanswered, it opens a page of its own.
    */
   signedIn(key?: string, url?: string): Promise<Page>;
-  /** Another page that the tests of the suite share: one with a clock, by which a test lets time leap or stand still. */
+  /**
+   * Another page that the tests of the suite share: one with a clock, by which a test lets time leap or stand still.
+   */
   underClock(): Promise<Page>;
   /** Registers an agent, and returns a function by which it asks whether it may call a tool. */
   agent(org: string, team: string, name: string): Promise<(trace: string, resource?: string) => Promise<void>>;

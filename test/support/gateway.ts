@@ -41,8 +41,8 @@ export type GatewayOptions = {
 };
 
 /**
- * The gateway has closed a connection on which nothing came for long, without reading the request that was on its way: a
- * client that is held up itself comes to send one so late.
+ * The gateway has closed a connection on which nothing came for long, without reading the request that was on its way:
+ * a client that is held up itself comes to send one so late.
  */
 const wasIdle = (error: unknown): boolean => {
   const { cause } = error as { cause?: { code?: string; socket?: { bytesRead: number } } };

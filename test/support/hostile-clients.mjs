@@ -9,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const [httpPort, grpcPort, idleCount, slowCount, idleGrpcCount] = process.argv.slice(2).map(Number);
 /**
- * Not the address of the honest ones, and many: the system takes long to find a free port where an address has used most
- * of its own.
+ * Not the address of the honest ones, and many: the system takes long to find a free port where an address has used
+ * most of its own.
  */
 const ADDRESSES = 64;
 let opened = 0;
@@ -78,8 +78,8 @@ async function resetRapidly() {
 }
 
 /**
- * Messages that are nothing but fields, or brackets: each once took seconds, or ended the gateway. By somebody who shows
- * no credential, one after the other.
+ * Messages that are nothing but fields, or brackets: each once took seconds, or ended the gateway. By somebody who
+ * shows no credential, one after the other.
  */
 const MIB = 1024 * 1024;
 const filled = (bytes, hex) => Buffer.alloc(bytes, Buffer.from(hex, 'hex'));

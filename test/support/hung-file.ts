@@ -1,4 +1,6 @@
-/** A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. It is told of that. */
+/**
+ * A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. It is told of that.
+ */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -10,8 +10,8 @@ import { toThread } from '../../src/threads/batcher.ts';
 import { decodeToAudit, decodeToIo, encodeToIo } from '../../src/threads/codec.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
-import { Strangers } from '../../src/threads/main/strangers.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
+import { UnauthenticatedCallers } from '../../src/threads/main/unauthenticated-callers.ts';
 import type { HeldMessage, IoToMain, MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
 import { eventually } from './eventually.ts';
@@ -89,7 +89,7 @@ export function openSwitchboard({
     onAuditFailure,
     maxUnrecorded,
     clock,
-    strangers: new Strangers({
+    unauthenticated: new UnauthenticatedCallers({
       perMinute: strangersAMinute,
       checksPerMinute: checksAMinute ?? 0,
       isShareFull: () => audit.isShareFull,

@@ -41,11 +41,11 @@ const SIGNAL_MS = 1_000;
 const ANNOUNCE_BACKOFF: Backoff = { baseMs: 500, maxMs: 10_000 };
 
 /** The body that is running, and the one of another client around it, if there is one. */
-type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Around | undefined };
+type EnclosingRun = { readonly runs: Runs; readonly op: RunningOp; readonly outer: EnclosingRun | undefined };
 
 // A single storage serves all clients: Node.js before 24 copies each storage into each promise of the process, also of
 // clients that are closed.
-const AROUND = new AmbientValue<Around>();
+const ENCLOSING = new AmbientValue<EnclosingRun>();
 
 export class Runs {
   readonly #options: RunsOptions;
@@ -192,7 +192,7 @@ export class Runs {
 
   /** The operation of this client, not of another, in whose body the caller is. */
   #around(): RunningOp | undefined {
-    let around = AROUND.current;
+    let around = ENCLOSING.current;
     while (around !== undefined && around.runs !== this) around = around.outer;
     return around?.op;
   }
@@ -244,7 +244,7 @@ export class Runs {
     this.#live.set(op, check);
     const stopListening = onAbort(signal, () => op.abort(signal?.reason));
     const outcome = await settled(() =>
-      AROUND.run({ runs: this, op, outer: AROUND.current }, async () => {
+      ENCLOSING.run({ runs: this, op, outer: ENCLOSING.current }, async () => {
         op.signal.throwIfAborted();
         const value = await body(op);
         // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.

@@ -1,7 +1,7 @@
 import { assert } from './result.ts';
 
 /** A list that is sorted on the first read after a change, because most additions belong at its end. */
-export class LateSorted<T> {
+export class LazySortedList<T> {
   readonly #compare: (a: T, b: T) => number;
   #items: T[] = [];
   #isSorted = true;

@@ -41,7 +41,7 @@ export class Failure extends Special {
 }
 
 /** A value around another one. */
-abstract class Around<T> extends Special {
+abstract class Wrapper<T> extends Special {
   readonly value: T;
 
   constructor(value: T) {
@@ -50,7 +50,7 @@ abstract class Around<T> extends Special {
   }
 }
 
-export class Uint extends Around<bigint> {
+export class Uint extends Wrapper<bigint> {
   get kind(): 'uint' {
     return 'uint';
   }
@@ -79,14 +79,14 @@ export class Duration extends Nanoseconds {
 }
 
 /** The value of `type(…)`: the name of a type. */
-export class TypeValue extends Around<string> {
+export class TypeValue extends Wrapper<string> {
   get kind(): 'type' {
     return 'type';
   }
 }
 
-/** Around undefined, it has no value. */
-export class Optional extends Around<Value | undefined> {
+/** Wrapper undefined, it has no value. */
+export class Optional extends Wrapper<Value | undefined> {
   get kind(): 'optional' {
     return 'optional';
   }

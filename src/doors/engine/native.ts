@@ -37,8 +37,8 @@ const LONG_ANSWER = 16 * 1024;
  * whether they are read, so unread ones would pile up. The choice is random: otherwise a client could arrange for
  * others to be hit. The library gives each of them a length, where HTTP wants none for a 204 too.
  */
-const CONTENTLESS_AT_MOST = 1024;
-const someContentless = (): number => Math.ceil((CONTENTLESS_AT_MOST * (1 + Math.random())) / 2);
+const BODYLESS_AT_MOST = 1024;
+const someBodyless = (): number => Math.ceil((BODYLESS_AT_MOST * (1 + Math.random())) / 2);
 /** Closes all its sockets. The types of older releases lack it. */
 type ClosableApp = TemplatedApp & { close(): void };
 /** The library's answer when a frame would exceed `maxBackpressure`. */
@@ -46,7 +46,7 @@ const DROPPED = 2;
 
 export function createNativeEngine(uws: Uws): Engine {
   const app = uws.App() as ClosableApp;
-  const contentless = new Contentless();
+  const bodyless = new BodylessResponses();
   let socket: us_listen_socket | undefined;
 
   const listenOn = (host: string, port: number): number | undefined => {
@@ -68,10 +68,10 @@ export function createNativeEngine(uws: Uws): Engine {
     name: 'native',
     serve: (path, handle) => {
       if (path === '/*') handleOther = handle;
-      app.any(path, (res, req) => handle(new NativeAnswer(res, contentless), new NativeRequest(req)));
+      app.any(path, (res, req) => handle(new NativeAnswer(res, bodyless), new NativeRequest(req)));
     },
     serveStreams: (path, streams) =>
-      serveStreams(app, path, streams, contentless, (answer, request) => handleOther(answer, request)),
+      serveStreams(app, path, streams, bodyless, (answer, request) => handleOther(answer, request)),
     /**
      * Several threads listen on the same port; `probeAddresses` has checked that no other program does. The library's
      * exclusive mode would refuse the port after a crash for as long as old connections linger.
@@ -97,7 +97,7 @@ function serveStreams<Data>(
   app: TemplatedApp,
   path: string,
   streams: Streams<Data>,
-  contentless: Contentless,
+  bodyless: BodylessResponses,
   handleOther: (answer: Answer, request: RequestHead) => void,
 ): void {
   const open = new Map<WebSocket<Data>, StreamSocket>();
@@ -108,8 +108,8 @@ function serveStreams<Data>(
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
       const request = new NativeRequest(req);
-      if (!isHandshake(request)) return handleOther(new NativeAnswer(res, contentless), request);
-      streams.ask(new NativeHandshake<Data>(res, contentless, request, context, open), request);
+      if (!isHandshake(request)) return handleOther(new NativeAnswer(res, bodyless), request);
+      streams.ask(new NativeHandshake<Data>(res, bodyless, request, context, open), request);
     },
     open: (ws) => {
       const socket: StreamSocket = {
@@ -155,14 +155,14 @@ class NativeRequest implements RequestHead {
 }
 
 /** Counts answers without content. */
-class Contentless {
-  #left = someContentless();
+class BodylessResponses {
+  #left = someBodyless();
 
   /** True where the connection is to end with this one. */
   endsConnection(): boolean {
     this.#left -= 1;
     if (this.#left > 0) return false;
-    this.#left = someContentless();
+    this.#left = someBodyless();
     return true;
   }
 }
@@ -172,13 +172,13 @@ const NOBODY: AnswerListener = { gone: () => undefined, left: () => undefined, w
 
 class NativeAnswer implements Answer {
   readonly #res: UwsResponse;
-  readonly #contentless: Contentless;
+  readonly #bodyless: BodylessResponses;
   #endsConnection = false;
   listener = NOBODY;
 
-  constructor(res: UwsResponse, contentless: Contentless) {
+  constructor(res: UwsResponse, bodyless: BodylessResponses) {
     this.#res = res;
-    this.#contentless = contentless;
+    this.#bodyless = bodyless;
     res.onAborted(() => this.listener.gone());
   }
 
@@ -213,7 +213,7 @@ class NativeAnswer implements Answer {
       if (this.#endsConnection) this.#res.end(content, true);
       else if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) hasLeft = this.#sendFollowed(content);
       else if (content.length > 0) this.#res.end(content);
-      else this.#res.end('', this.#contentless.endsConnection());
+      else this.#res.end('', this.#bodyless.endsConnection());
     });
     return hasLeft;
   }
@@ -221,7 +221,7 @@ class NativeAnswer implements Answer {
   sendHead(status: HttpStatus, type: string | undefined, headers: readonly Header[], length: number | undefined): void {
     this.#res.cork(() => {
       this.#writeHead(status, type, headers);
-      if (this.#endsConnection || this.#contentless.endsConnection())
+      if (this.#endsConnection || this.#bodyless.endsConnection())
         return void this.#res.endWithoutBody(length ?? 0, true);
       // Given the length itself, the library would wait for that much content, and cut the connection at the next
       // request.
@@ -290,12 +290,12 @@ class NativeHandshake<Data> extends NativeAnswer implements HandshakeAnswer<Data
 
   constructor(
     res: UwsResponse,
-    contentless: Contentless,
+    bodyless: BodylessResponses,
     request: RequestHead,
     context: us_socket_context_t,
     open: ReadonlyMap<WebSocket<Data>, StreamSocket>,
   ) {
-    super(res, contentless);
+    super(res, bodyless);
     this.#key = request.header('sec-websocket-key');
     this.#extensions = request.header('sec-websocket-extensions');
     this.#context = context;

@@ -59,11 +59,11 @@ export class Holds {
    * so that no signal is missed in between.
    */
   async with<T>(ports: WirePorts, held: Held, use: Use<T>): Promise<T> {
-    const bell = new Bell();
-    const leave = this.take(held, () => bell.ring('over'));
+    const notifier = new Notifier();
+    const leave = this.take(held, () => notifier.notify('over'));
     if (leave === undefined) return use(OVER);
     try {
-      return await this.#listen(ports, held, bell, use);
+      return await this.#listen(ports, held, notifier, use);
     } finally {
       leave();
     }
@@ -89,22 +89,22 @@ export class Holds {
     };
   }
 
-  async #listen<T>(ports: WirePorts, { vouch, opId, caller }: Held, bell: Bell, use: Use<T>): Promise<T> {
+  async #listen<T>(ports: WirePorts, { vouch, opId, caller }: Held, notifier: Notifier, use: Use<T>): Promise<T> {
     const speaker = await vouch();
     if (!speaker.ok) return use(OVER);
-    const end = (): void => bell.ring('over');
+    const end = (): void => notifier.notify('over');
     const stream = this.#control.open({
       agent: agentKeyOf(speaker.value.agent),
       subject: speaker.value.principal?.subject,
       signal: (message) => {
-        if (message.opId === opId) bell.ring('signal');
+        if (message.opId === opId) notifier.notify('signal');
       },
       close: end,
     });
     const unwatch = whenGone(caller, end);
     try {
       const { reply } = await ports.link.ask({ type: 'open-control', ...speaker.value, stream });
-      return await use(reply.ok ? (deadlineMs) => bell.next(deadlineMs) : OVER);
+      return await use(reply.ok ? (deadlineMs) => notifier.next(deadlineMs) : OVER);
     } finally {
       unwatch();
       this.#control.close(stream);
@@ -112,18 +112,18 @@ export class Holds {
   }
 }
 
-/** Keeps a ring until somebody asks for it. That it is over stays so. */
-class Bell {
-  #rung: EndOfHold | undefined;
+/** Keeps a notice until somebody asks for it. That it is over stays so. */
+class Notifier {
+  #pending: EndOfHold | undefined;
   #wake: (() => void) | undefined;
 
-  ring(what: EndOfHold): void {
-    if (this.#rung !== 'over') this.#rung = what;
+  notify(what: EndOfHold): void {
+    if (this.#pending !== 'over') this.#pending = what;
     this.#wake?.();
   }
 
   async next(deadlineMs: number): Promise<EndOfHold> {
-    if (this.#rung === undefined) {
+    if (this.#pending === undefined) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(0, deadlineMs - performance.now()));
         this.#wake = () => {
@@ -133,8 +133,8 @@ class Bell {
       });
       this.#wake = undefined;
     }
-    const rung = this.#rung ?? 'over';
-    if (rung === 'signal') this.#rung = undefined;
-    return rung;
+    const ended = this.#pending ?? 'over';
+    if (ended === 'signal') this.#pending = undefined;
+    return ended;
   }
 }

@@ -18,7 +18,7 @@ import { CursorSeal } from './cursor-seal.ts';
 import type { EffectRunner } from './effect-runner.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
-import { isOfStranger, type Strangers } from './strangers.ts';
+import { isUnauthenticated, type UnauthenticatedCallers } from './unauthenticated-callers.ts';
 import { INTERNAL, refusalOf, unrecordedCommand } from './unrecorded.ts';
 
 /** What gateways of a cluster have in common about money. */
@@ -58,7 +58,7 @@ export type CommandRunnerOptions = {
   /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
   readonly maxUnrecorded: number;
   readonly checkLimiter?: RateLimiter | undefined;
-  readonly strangers: Strangers;
+  readonly unauthenticated: UnauthenticatedCallers;
   /** Of a gateway in a cluster. */
   readonly money?: SharedMoney | undefined;
   readonly turns?: TurnTaking | undefined;
@@ -100,23 +100,23 @@ export class CommandRunner {
   }
 
   /**
-   * Call it every second: records how many strangers were denied without an entry of their own. A report that cannot be
-   * written is the audit log's trouble, which is logged as such.
+   * Call it every second: records how many unauthenticated callers were denied without an entry of their own. A report
+   * that cannot be written is the audit log's trouble, which is logged as such.
    */
-  reportStrangers(): void {
-    const { audit, clock, strangers } = this.#options;
-    for (const draft of strangers.report(clock.nowMs())) void audit.record(draft);
+  reportUnauthenticated(): void {
+    const { audit, clock, unauthenticated } = this.#options;
+    for (const draft of unauthenticated.report(clock.nowMs())) void audit.record(draft);
   }
 
   /** Answers the check of a stranger, now that the doors have said where it comes from. */
   performLocated(id: number, network: string, batch: Batch): void {
-    const held = this.#options.strangers.release(batch.io, id, network, batch.appliedAtMs);
+    const held = this.#options.unauthenticated.release(batch.io, id, network, batch.appliedAtMs);
     if (held !== undefined) this.#finish(id, held.command, held.outcome, batch);
   }
 
   /** Call it when the thread is gone. */
   dropThread(io: IoId): void {
-    this.#options.strangers.dropThread(io);
+    this.#options.unauthenticated.dropThread(io);
   }
 
   /**
@@ -141,9 +141,9 @@ export class CommandRunner {
       void this.#judge(io, id, command as CommandOf<'record-usage'>, outcome.effects, money);
       return;
     }
-    if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(id, command, outcome, batch);
-    const { strangers, threads } = this.#options;
-    strangers.hold(io, id, { command, outcome });
+    if (command.type !== 'check' || !isUnauthenticated(outcome)) return this.#finish(id, command, outcome, batch);
+    const { unauthenticated, threads } = this.#options;
+    unauthenticated.hold(io, id, { command, outcome });
     threads.send(io, { type: 'locate', id });
   }
 
@@ -284,7 +284,7 @@ export class CommandRunner {
 
   /**
    * Only where a limit is configured: by default checks are not counted (docs/spec.md, Rate limits). A credential that
-   * is not known has no limit of its own, or there would be as many as anybody makes up: see `Strangers`.
+   * is not known has no limit of its own, or there would be as many as anybody makes up: see `UnauthenticatedCallers`.
    */
   #overCheckLimit({ credential, principal }: CommandOf<'check'>, nowMs: number): Replies['check'] | undefined {
     const { checkLimiter, governor } = this.#options;

@@ -84,7 +84,7 @@ export class Switchboard {
       case 'confirmed':
         return threads.noteConfirmed(io, message.number);
       case 'stats':
-        this.#options.commands.reportStrangers();
+        this.#options.commands.reportUnauthenticated();
         threads.noteStats(io, message.stats);
         return threads.sendAgentCount(io, governor.agents.registeredCount);
       default:

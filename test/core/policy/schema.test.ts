@@ -1,4 +1,6 @@
-/** The schemas that editors use accept what the parsers accept, and refuse what they refuse, as far as they can know. */
+/**
+ * The schemas that editors use accept what the parsers accept, and refuse what they refuse, as far as they can know.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

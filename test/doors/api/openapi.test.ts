@@ -228,8 +228,8 @@ describe('openapi', () => {
     expect(committed, 'run `npm run docs`').toBe(`${JSON.stringify(api, null, 2)}\n`);
   });
 
-  // The recommended rules of Redocly are run by `npm run lint:api` before the tests; these are some of Spectral's, which
-  // `npm run lint:api:spectral` runs whole.
+  // The recommended rules of Redocly are run by `npm run lint:api` before the tests; these are some of Spectral's,
+  // which `npm run lint:api:spectral` runs whole.
 
   test('everything has a description, and each tag is declared', () => {
     expect(api.info).toMatchObject({ description: expect.any(String), contact: { name: expect.any(String) } });

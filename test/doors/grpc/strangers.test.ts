@@ -23,7 +23,7 @@ let door: GrpcDoor;
 let listener: GrpcListener;
 const sessions: ClientHttp2Session[] = [];
 
-describe('strangers', () => {
+describe('unauthenticated callers', () => {
   // Time passes when a test lets it: a machine that stands still makes no client late.
   beforeEach(async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });

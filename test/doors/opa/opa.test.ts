@@ -1,4 +1,6 @@
-/** OPA's Data API against the real command. A client takes `{}` and a null result for "no opinion", and runs the tool. */
+/**
+ * OPA's Data API against the real command. A client takes `{}` and a null result for "no opinion", and runs the tool.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';

@@ -10,7 +10,9 @@ type Agent = {
   readonly scope: string;
 };
 
-/** Approvals of a cluster, asked for, decided and used at any of its gateways. Resources that begin with pay need one. */
+/**
+ * Approvals of a cluster, asked for, decided and used at any of its gateways. Resources that begin with pay need one.
+ */
 export function describeApprovals(
   gateways: () => readonly [TestGateway, TestGateway, TestGateway],
   newAgent: (agentId: string) => Promise<Agent>,

@@ -1,6 +1,6 @@
 /**
- * Whatever comes from the gateway becomes a text node or an attribute, never markup, and nothing in it hides or moves its
- * neighbours: an agent may call itself `<img onerror=…>` or `\u202efdp.exe`, and is shown under that name.
+ * Whatever comes from the gateway becomes a text node or an attribute, never markup, and nothing in it hides or moves
+ * its neighbours: an agent may call itself `<img onerror=…>` or `\u202efdp.exe`, and is shown under that name.
  */
 
 // C0 and C1 controls but for the line break, marks of writing direction, zero-width characters and invisible tags, line

@@ -28,8 +28,8 @@ type Options = {
 type State<T> = { readonly key: string; readonly data: T | undefined; readonly error: string; readonly status: number };
 
 /**
- * Reads what `load` returns whenever `key` is another. Answers to older questions are dropped; a failure that may pass is
- * tried again.
+ * Reads what `load` returns whenever `key` is another. Answers to older questions are dropped; a failure that may pass
+ * is tried again.
  */
 export function useResource<T>(key: string, load: () => Promise<T>, options: Options = {}): Resource<T> {
   const { everyMs, isOff = false, settleMs = 0 } = options;

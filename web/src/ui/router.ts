@@ -48,7 +48,9 @@ function follow(): void {
   }
 }
 
-/** A plain click on a link within the page changes the page; with a key held, or elsewhere, the browser does as ever. */
+/**
+ * A plain click on a link within the page changes the page; with a key held, or elsewhere, the browser does as ever.
+ */
 function followLink(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return;

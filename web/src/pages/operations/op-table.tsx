@@ -1,4 +1,6 @@
-/** Operations as they happen: only the rows in view are drawn, and they hold still under a hand that is about to act. */
+/**
+ * Operations as they happen: only the rows in view are drawn, and they hold still under a hand that is about to act.
+ */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';

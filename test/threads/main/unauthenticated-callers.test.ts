@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Strangers } from '../../../src/threads/main/strangers.ts';
+import { UnauthenticatedCallers } from '../../../src/threads/main/unauthenticated-callers.ts';
 import { CRAWLER, checkOf } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
 
@@ -27,7 +27,7 @@ const stranger = (number: number) =>
 /** Parses an entry without its id. */
 const bodyOf = (body: string) => JSON.parse(`{${body.slice(1)}}`);
 
-describe('strangers', () => {
+describe('unauthenticated callers', () => {
   test('are all denied; few are recorded, little of each, and one entry has the rest', async () => {
     let nowMs = 1_000;
     const { ask, replyTo, batches, switchboard, write, sentToAudit } = openSwitchboard({
@@ -87,16 +87,16 @@ describe('strangers', () => {
   });
 
   test('are reported in 51 entries a minute, from however many networks they come', () => {
-    const strangers = new Strangers({ perMinute: 1, checksPerMinute: 0, isShareFull: () => false });
+    const unauthenticated = new UnauthenticatedCallers({ perMinute: 1, checksPerMinute: 0, isShareFull: () => false });
     const denied = { reply: { ok: true, value: undefined }, effects: [] } as never;
-    for (let number = 0; number < 100_000; number += 1) strangers.admit(denied, `2001:db8:${number}::/64`, 0);
-    for (let number = 0; number < 5; number += 1) strangers.admit(denied, '2001:db8:99::/64', 0);
-    const reports = strangers.report(60_000);
+    for (let number = 0; number < 100_000; number += 1) unauthenticated.admit(denied, `2001:db8:${number}::/64`, 0);
+    for (let number = 0; number < 5; number += 1) unauthenticated.admit(denied, '2001:db8:99::/64', 0);
+    const reports = unauthenticated.report(60_000);
     expect(reports).toHaveLength(51);
     expect(reports[0]!.payload).toMatchObject({ network: '2001:db8:99::/64', suppressed: 6 });
     const sum = reports.reduce((total, { payload }) => total + Number(payload?.suppressed), 0);
     expect(sum).toBe(100_005 - 10);
-    expect(strangers.report(120_000)).toEqual([]);
+    expect(unauthenticated.report(120_000)).toEqual([]);
   });
 
   test('are only counted, all together, once their share of the log is used up', () => {

@@ -5,7 +5,7 @@ import type { Halt } from '../../src/core/halts/halt.ts';
 import type { Principal } from '../../src/core/identity/roles.ts';
 import type { WebhookEvent } from '../../src/core/webhooks/webhook.ts';
 import type { Delivery } from '../../src/webhooks/delivery.ts';
-import { WebhookKeeper } from '../../src/webhooks/keeper.ts';
+import { LocalWebhooks } from '../../src/webhooks/local.ts';
 import type { Call } from '../../src/webhooks/sender.ts';
 import { MovedClock } from '../support/moved-clock.ts';
 
@@ -36,13 +36,13 @@ class Bench extends MovedClock {
   /** By the path of the URL; undefined: it arrives. */
   readonly answers: Record<string, Delivery | Promise<Delivery>>;
   #lastId = 0;
-  readonly keeper: WebhookKeeper;
+  readonly keeper: LocalWebhooks;
 
   constructor(rows = new Map<string, unknown>(), answers: Bench['answers'] = {}) {
     super();
     this.rows = rows;
     this.answers = answers;
-    this.keeper = new WebhookKeeper({
+    this.keeper = new LocalWebhooks({
       states: {
         load: () => [...rows].map(([id, row]) => ({ id, row })),
         save: async (_table, id, row) => void rows.set(id, structuredClone(row)),

@@ -15,7 +15,7 @@ export type WebhookRow =
   | { readonly kind: 'hook'; readonly hook: Webhook }
   | ({ readonly kind: 'message'; readonly hookId: string; readonly isOnce?: boolean } & Message);
 
-export type LineDeps = Pick<WebhookDeps, 'states' | 'send' | 'nowMs' | 'after' | 'onError'> & {
+export type QueueDeps = Pick<WebhookDeps, 'states' | 'send' | 'nowMs' | 'after' | 'onError'> & {
   readonly onFailed: (hook: Webhook, reason: string) => void;
   readonly onDisabled: (hook: Webhook, lost: number) => void;
   readonly tally: WebhookTally;
@@ -27,8 +27,8 @@ const TABLE = 'webhooks';
 const hookRow = (id: string): string => `hook:${id}`;
 const messageRow = (id: string): string => `message:${id}`;
 
-export class HookLine {
-  readonly #deps: LineDeps;
+export class WebhookQueue {
+  readonly #deps: QueueDeps;
   #hook: Webhook;
   #waiting: Message[] = [];
   #characters = 0;
@@ -39,7 +39,7 @@ export class HookLine {
   #stopRetry: (() => void) | undefined;
   #stopSaving: (() => void) | undefined;
 
-  constructor(hook: Webhook, deps: LineDeps) {
+  constructor(hook: Webhook, deps: QueueDeps) {
     this.#hook = hook;
     this.#deps = deps;
   }

@@ -1,8 +1,8 @@
 /**
  * Checks without a credential that is known, of which anybody can send any number: they are denied all the same, but
  * only so many of a network are recorded one by one, and so many in all. The others are counted, and their numbers are
- * recorded every minute, so that neither the disk nor the retention of the log is at the mercy of strangers
- * (docs/spec.md, Audit).
+ * recorded every minute, so that neither the disk nor the retention of the log is at the mercy of unauthenticated
+ * callers (docs/spec.md, Audit).
  */
 import { type AuditDraft, NO_LINEAGE } from '../../core/audit/audit.ts';
 import { rfc3339 } from '../../core/base/time.ts';
@@ -12,7 +12,7 @@ import type { Outcome } from '../../core/outcome.ts';
 import { RateLimiter } from '../../limits/rate-limit.ts';
 import type { IoId } from '../protocol.ts';
 
-export type StrangersOptions = {
+export type UnauthenticatedOptions = {
   /** Checks of one network that are recorded one by one, a minute; 0: all. */
   readonly perMinute: number;
   /** Checks a minute and network that are answered at all (docs/spec.md, Rate limits); 0: all. */
@@ -32,8 +32,8 @@ const MAX_COUNTED = 1_000;
 const MAX_REPORTED = 50;
 const ALL = 'all';
 
-export class Strangers {
-  readonly #options: StrangersOptions;
+export class UnauthenticatedCallers {
+  readonly #options: UnauthenticatedOptions;
   readonly #ofNetwork: RateLimiter;
   readonly #ofAll: RateLimiter;
   readonly #checks: RateLimiter;
@@ -44,7 +44,7 @@ export class Strangers {
   #others = 0;
   #sinceMs: number | undefined;
 
-  constructor(options: StrangersOptions) {
+  constructor(options: UnauthenticatedOptions) {
     this.#options = options;
     this.#ofNetwork = new RateLimiter(options.perMinute);
     this.#ofAll = new RateLimiter(NETWORKS_WORTH * options.perMinute);
@@ -117,7 +117,7 @@ export class Strangers {
 }
 
 /** Whether it is the answer to a caller that is not known. */
-export function isOfStranger({ effects }: Outcome): boolean {
+export function isUnauthenticated({ effects }: Outcome): boolean {
   const [effect] = effects;
   return effect?.kind === 'audit' && effect.draft.actor === 'anonymous';
 }

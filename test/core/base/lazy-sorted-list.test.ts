@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LateSorted } from '../../../src/core/base/sorted.ts';
+import { LazySortedList } from '../../../src/core/base/sorted.ts';
 
 const change = fc.record({ kind: fc.constantFrom('add', 'add', 'add', 'delete', 'look'), value: fc.nat(20) });
 
@@ -8,7 +8,7 @@ describe('late sorted', () => {
   test('any additions and deletions keep the order and the count', () => {
     fc.assert(
       fc.property(fc.array(change, { size: 'max', maxLength: 60 }), (changes) => {
-        const list = new LateSorted<number>((a, b) => a - b);
+        const list = new LazySortedList<number>((a, b) => a - b);
         let expected: number[] = [];
         for (const { kind, value } of changes) {
           if (kind === 'add') {

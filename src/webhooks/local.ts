@@ -19,12 +19,12 @@ import {
   bodyOf,
   disabledNotice,
   isDisabled,
-  KnownCaps,
   MOST_WEBHOOKS,
   type NewWebhook,
   newHook,
   pageOf,
   type Report,
+  ReportedCaps,
   TOO_MANY_WAIT,
   tooMany,
   visibleTo,
@@ -33,12 +33,12 @@ import {
   type Webhooks,
   warnOfFailure,
 } from './hooks.ts';
-import { HookLine, type Message, type WebhookRow } from './line.ts';
+import { type Message, WebhookQueue, type WebhookRow } from './queue.ts';
 
-export class WebhookKeeper implements Webhooks {
+export class LocalWebhooks implements Webhooks {
   readonly #deps: WebhookDeps;
-  readonly #lines = new Map<string, HookLine>();
-  readonly #caps = new KnownCaps();
+  readonly #queues = new Map<string, WebhookQueue>();
+  readonly #caps = new ReportedCaps();
   #making = 0;
   #lastNumber = 0;
   /** Calls since the start, and messages that no call was made for, for the metrics. */
@@ -50,42 +50,42 @@ export class WebhookKeeper implements Webhooks {
     const rows = [...deps.states.load('webhooks')].map(({ row }) => row as WebhookRow);
     const hooks = rows.flatMap((row) => (row.kind === 'hook' ? [row.hook] : []));
     for (const hook of hooks.sort((one, other) => one.createdAtMs - other.createdAtMs))
-      this.#lines.set(hook.id, this.#lineOf(hook));
+      this.#queues.set(hook.id, this.#queueOf(hook));
     const messages = rows.flatMap((row) => (row.kind === 'message' ? [row] : []));
     for (const { hookId, id, number, body } of messages.sort((one, other) => one.number - other.number)) {
-      this.#lines.get(hookId)?.restore({ id, number, body });
+      this.#queues.get(hookId)?.restore({ id, number, body });
       this.#lastNumber = number;
     }
   }
 
   /** Makes calls from now on. */
   open(): void {
-    for (const line of this.#lines.values()) line.open();
+    for (const line of this.#queues.values()) line.open();
   }
 
   close(): void {
-    for (const line of this.#lines.values()) line.close();
+    for (const line of this.#queues.values()) line.close();
   }
 
   get waiting(): number {
-    return [...this.#lines.values()].reduce((sum, { waiting }) => sum + waiting, 0);
+    return [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting, 0);
   }
 
   get counts(): { readonly active: number; readonly disabled: number } {
-    const disabled = [...this.#lines.values()].filter(({ hook }) => hook.disabledAtMs !== undefined).length;
-    return { active: this.#lines.size - disabled, disabled };
+    const disabled = [...this.#queues.values()].filter(({ hook }) => hook.disabledAtMs !== undefined).length;
+    return { active: this.#queues.size - disabled, disabled };
   }
 
   /** Reports a decision of the governor; undefined where no hook wants it. */
   reportEffect(effect: ReportedEffect): Report | undefined {
-    if (this.#lines.size === 0) return undefined;
+    if (this.#queues.size === 0) return undefined;
     const notice = noticeOf(effect, this.#deps.resetsAtMs);
     return notice && this.#report(notice);
   }
 
   /** Reports a check that a cap denied, once in each of its periods. */
   reportExceeded(draft: AuditDraft): Report | undefined {
-    if (this.#lines.size === 0) return undefined;
+    if (this.#queues.size === 0) return undefined;
     const notice = exceededNotice(draft);
     return notice && this.#report(notice);
   }
@@ -110,7 +110,7 @@ export class WebhookKeeper implements Webhooks {
   }
 
   list(principal: Principal, asked: WebhookListing): Result<Page<WebhookStatus>, Fault> {
-    return pageOf([...this.#lines.values()].reverse().map(statusOf), principal, asked);
+    return pageOf([...this.#queues.values()].reverse().map(statusOf), principal, asked);
   }
 
   get({ principal, id }: AskedWebhook): Result<WebhookStatus, Fault> {
@@ -124,7 +124,7 @@ export class WebhookKeeper implements Webhooks {
     const recorded = await this.#deps.audit.record(auditOf('WebhookDeleted', line.value.hook, principal.subject));
     if (!recorded.ok) return recorded;
     await line.value.remove();
-    this.#lines.delete(id);
+    this.#queues.delete(id);
     return ok(undefined);
   }
 
@@ -145,31 +145,31 @@ export class WebhookKeeper implements Webhooks {
   async #add(hook: Webhook): Promise<Result<Webhook, Fault>> {
     const recorded = await this.#deps.audit.record(auditOf('WebhookCreated', hook, hook.createdBy));
     if (!recorded.ok) return recorded;
-    const line = this.#lineOf(hook);
+    const line = this.#queueOf(hook);
     await line.saveHook();
-    this.#lines.set(hook.id, line);
+    this.#queues.set(hook.id, line);
     line.open();
     return ok(hook);
   }
 
   #fullFor(orgId: string | null): Result<never, Fault> | undefined {
-    const ofOrg = [...this.#lines.values()].filter(({ hook }) => hook.orgId === orgId).length;
+    const ofOrg = [...this.#queues.values()].filter(({ hook }) => hook.orgId === orgId).length;
     if (
-      this.#lines.size + this.#making < MOST_WEBHOOKS.inAll &&
+      this.#queues.size + this.#making < MOST_WEBHOOKS.inAll &&
       (orgId === null || ofOrg + this.#making < MOST_WEBHOOKS.ofOrg)
     )
       return undefined;
     return tooMany(orgId);
   }
 
-  #visible(principal: Principal, id: string): Result<HookLine, Fault> {
-    const line = this.#lines.get(id);
+  #visible(principal: Principal, id: string): Result<WebhookQueue, Fault> {
+    const line = this.#queues.get(id);
     const visible = visibleTo(principal, id, line?.hook);
     return visible.ok ? ok(line!) : visible;
   }
 
   #report(notice: Notice): Report | undefined {
-    const lines = [...this.#lines.values()].filter(({ hook }) => wants(hook, notice));
+    const lines = [...this.#queues.values()].filter(({ hook }) => wants(hook, notice));
     const cap = notice.type === 'budget.exceeded' ? capOf(notice.data) : undefined;
     if (lines.length === 0 || !this.#caps.isNew(cap)) return undefined;
     this.#caps.add(cap);
@@ -193,8 +193,8 @@ export class WebhookKeeper implements Webhooks {
     return { id: `msg_${this.#deps.newId()}`, number: this.#lastNumber, body };
   }
 
-  #lineOf(hook: Webhook): HookLine {
-    return new HookLine(hook, {
+  #queueOf(hook: Webhook): WebhookQueue {
+    return new WebhookQueue(hook, {
       ...this.#deps,
       tally: this.tally,
       onFailed: (failed, reason) => warnOfFailure(failed, reason, this.#deps),
@@ -203,4 +203,4 @@ export class WebhookKeeper implements Webhooks {
   }
 }
 
-const statusOf = ({ hook: { secret: _, ...hook }, waiting }: HookLine): WebhookStatus => ({ hook, waiting });
+const statusOf = ({ hook: { secret: _, ...hook }, waiting }: WebhookQueue): WebhookStatus => ({ hook, waiting });
