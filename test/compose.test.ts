@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig, unknownVariables, VARIABLES } from '../src/app/config.ts';
+import { VARIABLES } from '../src/app/config.ts';
 import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { readConfig, unknownVariables } from '../src/app/read-config.ts';
 
 type Service = {
   readonly image: string;

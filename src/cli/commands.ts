@@ -2,15 +2,14 @@
 
 import { DECISION_CAUSES } from '../core/decision-cause.ts';
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
-import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
-import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import { STATS_WINDOWS } from '../core/stats/windows.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
-import { CHECKED, LIMIT, ORG } from './common-options.ts';
-import { GATEWAY_COMMANDS } from './gateway-commands.ts';
+import { AGENT, DECIDED_BY, LIMIT, ORG, TEAM } from './common-options.ts';
 import { INTERVENTIONS } from './interventions.ts';
+import { OPERATION_COMMANDS } from './operation-commands.ts';
 import { POLICY_COMMANDS } from './policy-commands.ts';
+import { SESSION_COMMANDS } from './session-commands.ts';
 
 /** The help of `svc`, in this order. */
 export const GROUPS: readonly GroupRow[] = [
@@ -43,8 +42,6 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'completion', summary: 'print completions for bash, zsh or fish' },
 ];
 
-const TEAM: OptionRow = { flags: '--team <team>', meaning: 'only this team' };
-const AGENT: OptionRow = { flags: '--agent <agent>', meaning: 'only this agent: its id, or <org>/<team>/<agent>' };
 /** Options of commands that end a credential. */
 const MADE_KEYS: readonly OptionRow[] = [
   { flags: '--keep-keys', meaning: 'keep the API keys that it made, which end with it otherwise' },
@@ -57,28 +54,6 @@ const HOOKS: readonly OptionRow[] = [
 const ASKED: readonly OptionRow[] = [
   { flags: '--url <url>', meaning: 'the gateway (default: SVC_GATEWAY_URL, or http://127.0.0.1:8080)' },
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, which an API key needs (default: SVC_AGENT)' },
-];
-
-/** An option of commands that name an operation by its id. */
-const OP_HOME: OptionRow = {
-  flags: '--op-home <op_home>',
-  meaning: 'only at this gateway of a cluster, as `svc ops show` names it (default: at all that have one of the id)',
-};
-/** Instead of ids. */
-const CHOSEN: readonly OptionRow[] = [
-  OP_HOME,
-  ORG,
-  TEAM,
-  AGENT,
-  { flags: '--all', meaning: 'all operations' },
-  { flags: '-y, --yes', meaning: 'do not ask for confirmation' },
-];
-
-const DECIDED_BY: readonly OptionRow[] = [
-  { flags: '--action <glob>', meaning: "only these actions, such as 'file.*'" },
-  { flags: '--resource <glob>', meaning: 'only these resources' },
-  { flags: '--policy <name>', meaning: 'only what this policy decided' },
-  { flags: '--rule <id>', meaning: 'only what this rule decided' },
 ];
 
 const BETWEEN: readonly OptionRow[] = [
@@ -104,156 +79,6 @@ const LOG_FILTERS: readonly OptionRow[] = [
     meaning: 'only this actor, such as key:<id> or account:<id>',
   },
   ...BETWEEN,
-];
-
-const SESSION: readonly CommandRow[] = [
-  ...GATEWAY_COMMANDS,
-  {
-    synopsis: 'login',
-    summary:
-      'exchange an API key for a session, stored in ~/.svc; the key comes from --api-key, SVC_CLI_API_KEY or the context, otherwise from a prompt',
-    options: [
-      { flags: '--scope <scope>', meaning: 'request only this scope, not all that the key has', choices: SCOPES },
-    ],
-    example: 'svc login --scope read',
-    load: async () => (await import('./commands/login.ts')).run,
-  },
-  {
-    synopsis: 'logout',
-    summary: 'delete the session of this context; the API key stays valid',
-    example: 'svc logout --context prod',
-    load: async () => (await import('./commands/login.ts')).logout,
-  },
-  {
-    synopsis: 'whoami',
-    summary: 'show the session, without its secrets',
-    example: 'svc whoami --output json',
-    load: async () => (await import('./commands/context.ts')).run,
-  },
-  {
-    synopsis: 'context add <name> <url>',
-    summary: 'add or replace a named gateway',
-    options: [
-      { flags: '--use', meaning: 'switch to it' },
-      { flags: '--with-key', meaning: 'store an API key with it: --api-key, SVC_CLI_API_KEY, or prompt' },
-    ],
-    example: 'svc context add prod https://svc.example.com --use',
-    load: async () => (await import('./commands/context.ts')).add,
-  },
-  {
-    synopsis: 'context use <name>',
-    summary:
-      'switch to a context; --context or SVC_CLI_CONTEXT overrides it for one command, --api-url or SVC_CLI_API_URL names a gateway without one',
-    example: 'svc context use prod',
-    load: async () => (await import('./commands/context.ts')).use,
-  },
-  {
-    synopsis: 'context ls',
-    summary: 'list contexts and their sessions',
-    example: 'svc context ls',
-    load: async () => (await import('./commands/context.ts')).ls,
-  },
-  {
-    synopsis: 'context rm <name>',
-    summary: 'remove a context, its key and its session',
-    example: 'svc context rm staging',
-    load: async () => (await import('./commands/context.ts')).rm,
-  },
-];
-
-const OPERATIONS: readonly CommandRow[] = [
-  {
-    synopsis: 'check',
-    summary:
-      'ask whether an agent may do something, as the agent itself if SVC_CLI_AGENT_TOKEN is set; exits with 3 unless allowed',
-    options: [
-      ...CHECKED,
-      { flags: '--op <op_id>', meaning: '<trace_id>:<span_id> (default: a new one)' },
-      { flags: '--op-home <op_home>', meaning: 'the gateway of a cluster that has it, as answers name it' },
-      { flags: '--supports <type...>', meaning: 'an obligation you fulfil', choices: SUPPORTED_OBLIGATIONS },
-      { flags: '--dry-run', meaning: 'register no operation and reserve no money' },
-      { flags: '--explain', meaning: 'show what decided; implies --dry-run' },
-    ],
-    example: 'svc check --agent acme/ops/a1 --action tool.call --resource web_search',
-    load: async () => (await import('./commands/check.ts')).run,
-  },
-  {
-    synopsis: 'ops ls',
-    summary: 'list operations in flight and recently ended ones',
-    options: [
-      { flags: '--state <state>', meaning: 'only in this state', choices: [...OP_STATES, 'completed'] },
-      { flags: '--ended <how>', meaning: 'only those that ended so', choices: OP_ENDS },
-      ...DECIDED_BY,
-      ORG,
-      TEAM,
-      AGENT,
-      LIMIT,
-    ],
-    example: 'svc ops ls --state running --org acme',
-    load: async () => (await import('./commands/ops.ts')).ls,
-  },
-  {
-    synopsis: 'ops show <op_id>',
-    summary: 'show one operation; its id may be shortened as in `svc ops ls`',
-    options: [OP_HOME, ORG],
-    example: 'svc ops show 4bf92f:00f067',
-    load: async () => (await import('./commands/ops.ts')).showOne,
-  },
-  {
-    synopsis: 'ops pause [op_id...]',
-    summary: 'pause running operations',
-    options: CHOSEN,
-    example: 'svc ops pause 4bf92f:00f067',
-    load: async () => (await import('./commands/ops-control.ts')).control('pause'),
-  },
-  {
-    synopsis: 'ops resume [op_id...]',
-    summary: 'resume paused operations',
-    options: CHOSEN,
-    example: 'svc ops resume 4bf92f:00f067',
-    load: async () => (await import('./commands/ops-control.ts')).control('resume'),
-  },
-  {
-    synopsis: 'ops terminate [op_id...]',
-    summary: 'terminate operations; their agents fail fast',
-    options: CHOSEN,
-    example: 'svc ops terminate --agent acme/search/crawler',
-    load: async () => (await import('./commands/ops-control.ts')).control('terminate'),
-  },
-  {
-    synopsis: 'ops complete <op_id...>',
-    summary: 'mark running operations as done',
-    options: [OP_HOME, ORG],
-    example: 'svc ops complete 4bf92f:00f067',
-    load: async () => (await import('./commands/ops-control.ts')).control('complete'),
-  },
-  {
-    synopsis: 'ops watch',
-    summary: 'watch operations change; a live table on a terminal, lines elsewhere',
-    options: [ORG],
-    example: 'svc ops watch --org acme',
-    load: async () => (await import('./commands/watch.ts')).watch,
-  },
-  {
-    synopsis: 'agents ls',
-    summary: 'list registered agents',
-    options: [ORG, TEAM, AGENT, LIMIT],
-    example: 'svc agents ls --org acme',
-    load: async () => (await import('./commands/agents.ts')).ls,
-  },
-  {
-    synopsis: 'agents register <agent>',
-    summary: 'register <org>/<team>/<agent>, or rotate its token; SVC_CLI_AGENT_TOKEN sets it',
-    options: [{ flags: '--parent <agent>', meaning: 'the agent that started it' }],
-    example: 'svc agents register acme/search/crawler',
-    load: async () => (await import('./commands/agents.ts')).register,
-  },
-  {
-    synopsis: 'agents rm <agent>',
-    summary: 'remove an agent; its token becomes invalid, and it receives no more signals',
-    example: 'svc agents rm acme/search/crawler',
-    load: async () => (await import('./commands/agents.ts')).rm,
-  },
 ];
 
 const READING: readonly CommandRow[] = [
@@ -580,8 +405,8 @@ const ADMINISTRATION: readonly CommandRow[] = [
 ];
 
 export const COMMANDS: readonly CommandRow[] = [
-  ...SESSION,
-  ...OPERATIONS,
+  ...SESSION_COMMANDS,
+  ...OPERATION_COMMANDS,
   ...INTERVENTIONS,
   ...READING,
   ...CLUSTER,

@@ -2,8 +2,9 @@
 import { constants } from 'node:os';
 import { relative } from 'node:path';
 import { schemeOf } from '../app/account-settings.ts';
-import { bracketed, type Config, readConfig, unknownVariables } from '../app/config.ts';
+import { bracketed, type Config } from '../app/config.ts';
 import { type Gateway, startGateway } from '../app/main.ts';
+import { readConfig, unknownVariables } from '../app/read-config.ts';
 import { StartError } from '../app/start-checks.ts';
 import { createLogger } from '../system/log.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Config, readConfig, unknownVariables, VARIABLES } from '../../src/app/config.ts';
+import { type Config, VARIABLES } from '../../src/app/config.ts';
+import { readConfig, unknownVariables } from '../../src/app/read-config.ts';
 
 const read = (env: Record<string, string> = {}): Config => {
   const config = readConfig(env);

@@ -1,6 +1,7 @@
 /** `svc cluster leave`: offline, on the machine of a gateway that is stopped, with the settings of that gateway. */
-import { readConfig } from '../../app/config.ts';
+
 import { leaveClusterOf } from '../../app/leave-cluster.ts';
+import { readConfig } from '../../app/read-config.ts';
 import { StartError } from '../../app/start-checks.ts';
 import { createLogger } from '../../system/log.ts';
 import { CliError, usageError } from '../errors.ts';

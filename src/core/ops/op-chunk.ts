@@ -11,11 +11,20 @@ export const LIST_AT = { org: 0, team: 1, agent: 2 } as const satisfies Record<O
 // check feels. As columns of numbers they are a few hundred; only the ids, and resources that no two share, remain as
 // strings.
 export const CHUNK_BITS = 16;
-export const CHUNK_SLOTS = 1 << CHUNK_BITS;
+const CHUNK_SLOTS = 1 << CHUNK_BITS;
 export const SLOT_MASK = CHUNK_SLOTS - 1;
 
 /** The state of a slot without an operation. */
 export const FREE = 255;
+/** No slot. */
+export const NONE = -1;
+
+/** The first slot from this one on that holds an operation. */
+export function firstTaken(states: Uint8Array, from: number): number {
+  let at = from;
+  while (at < CHUNK_SLOTS && states[at] === FREE) at += 1;
+  return at === CHUNK_SLOTS ? NONE : at;
+}
 
 /** Link the operations of one list. */
 class Links {

@@ -29,3 +29,12 @@ export const isFinished = (state: OpState): boolean => state === 'completing' ||
  */
 export const OP_ENDS = ['completed', 'failed', 'denied', 'terminated', 'halted', 'expired'] as const;
 export type OpEnd = (typeof OP_ENDS)[number];
+
+/** How an operation ends by a trigger, unless the caller says otherwise. */
+export const END_BY = {
+  allow: undefined,
+  pause: undefined,
+  resume: undefined,
+  complete: 'completed',
+  terminate: 'terminated',
+} as const satisfies Record<OpTrigger, OpEnd | undefined>;

@@ -4,9 +4,10 @@ import { assert } from '../base/result.ts';
 import { cutText } from '../base/text.ts';
 import type { OpRecord } from '../views.ts';
 import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.ts';
-import { CHUNK_BITS, CHUNK_SLOTS, Chunk, FREE, LIST_AT, type OpList, SLOT_MASK } from './op-chunk.ts';
+import { CHUNK_BITS, Chunk, FREE, firstTaken, LIST_AT, NONE, type OpList, SLOT_MASK } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
 import {
+  END_BY,
   isFinished,
   nextState,
   OP_STATES,
@@ -39,28 +40,10 @@ function moveOne(counts: OpCounts, from: OpState, to: OpState): void {
   counts[to] += 1;
 }
 
-const NONE = -1;
-
-/** How an operation ends by a trigger, unless the caller says otherwise. */
-const END_BY = {
-  allow: undefined,
-  pause: undefined,
-  resume: undefined,
-  complete: 'completed',
-  terminate: 'terminated',
-} as const satisfies Record<OpTrigger, OpEnd | undefined>;
-
 /** Characters of errors that are kept in full, of all operations together: an agent may report a kilobyte for each. */
 const MAX_ERROR_CHARACTERS = 16_000_000;
 /** The length to which an error is cut once the total is exceeded. */
 const LEAST_ERROR = 64;
-
-/** The first slot from this one on that holds an operation. */
-function firstTaken(states: Uint8Array, from: number): number {
-  let at = from;
-  while (at < CHUNK_SLOTS && states[at] === FREE) at += 1;
-  return at === CHUNK_SLOTS ? NONE : at;
-}
 
 /**
  * The registry of operations in flight: authoritative, in memory, owned by one thread (docs/spec.md, States and

@@ -2,18 +2,14 @@
 import { z } from 'zod';
 import type { SeenAccount } from '../../accounts/access.ts';
 import type { ChangedAccount } from '../../accounts/admin.ts';
-import { DEVICE_MS } from '../../accounts/device.ts';
 import type { OpenInvite } from '../../accounts/invite-admin.ts';
-import type { SignIn } from '../../accounts/login.ts';
 import { fail, ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
-import { ACCESS_TOKEN_SECS, type Account } from '../../core/identity/account.ts';
+import type { Account } from '../../core/identity/account.ts';
 import type { ApiKey } from '../../core/identity/api-key.ts';
 import { ROLES } from '../../core/identity/roles.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import { problemOf } from '../engine/reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
-import type { Header } from '../shared/http-answer.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, name, optional, optionalOr, readCascade, withBody, withListing } from './body.ts';
 import {
@@ -25,42 +21,9 @@ import {
   issuedReset,
   ownAccount,
   shownAccount,
-  signedIn,
-  signInMethods,
-} from './shapes.ts';
+} from './identity-shapes.ts';
+import { signInRoutes, WAYS_TO_SIGN_IN } from './sign-in.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
-
-// The cookie that carries the refresh token (docs/spec.md, Sessions).
-
-export const REFRESH_COOKIE = 'svc_refresh';
-
-/**
- * Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read
- * it.
- */
-const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
-
-const setRefreshCookie = (token: string, lifetimeMs: number): Header => [
-  'Set-Cookie',
-  `${REFRESH_COOKIE}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`,
-];
-
-/** By which a device is known that has signed in before (docs/spec.md, Lockout). It opens nothing. */
-const DEVICE_COOKIE = 'svc_device';
-const setDeviceCookie = (device: string): Header => [
-  'Set-Cookie',
-  `${DEVICE_COOKIE}=${device}; Max-Age=${DEVICE_MS / 1000}; Path=/api/v1/auth/login; HttpOnly; Secure; SameSite=Strict`,
-];
-
-const clearRefreshCookie = (): Header => ['Set-Cookie', `${REFRESH_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`];
-
-function readCookie(headers: ReadonlyMap<string, string>, wanted: string): string | undefined {
-  for (const pair of headers.get('cookie')?.split(';') ?? []) {
-    const [name, value] = pair.split('=', 2);
-    if (name?.trim() === wanted) return value?.trim();
-  }
-  return undefined;
-}
 
 export type AccountRouteOptions = {
   /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */
@@ -74,7 +37,6 @@ const registration = z.strictObject({
   password: z.string(),
   setup_token: optional(z.string().meta({ description: 'From the setup link, for the first account.' })),
 });
-const loginRequest = z.strictObject({ email: z.string(), password: z.string(), remember_me: optional(z.boolean()) });
 const role = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`);
 const invitation = z.strictObject({ email: z.string(), role: optionalOr(role, 'developer'), org_id: optional(name) });
 const acceptance = z.strictObject({ invite_token: z.string(), password: z.string() });
@@ -98,37 +60,6 @@ const accountView = (account: SeenAccount) => ({
   locked_until: rfc3339OrNull(account.lockedUntilMs),
 });
 
-const signInReply = ({ access, refreshToken, refreshLifetimeMs, device }: SignIn): HttpReply =>
-  ok({
-    status: 200,
-    headers: [
-      setRefreshCookie(refreshToken, refreshLifetimeMs),
-      ...(device === undefined ? [] : [setDeviceCookie(device)]),
-    ],
-    body: {
-      access_token: access.token,
-      token_type: 'Bearer',
-      expires_in: ACCESS_TOKEN_SECS,
-      expires_at: access.expiresAtSecs,
-      scopes: access.scopes,
-    },
-  });
-
-async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
-  const found = await link.call('signInMethods', {});
-  if (!found.ok) return found;
-  const { methods: ways, registration: state, isSetupRequired, canSendMail } = found.value;
-  return ok({
-    status: 200,
-    body: {
-      methods: ways,
-      registration: state,
-      ...(isSetupRequired && { setup_required: true }),
-      ...(state !== undefined && { reset_by_mail: canSendMail }),
-    },
-  });
-}
-
 async function register(
   { body, bearer, remoteAddress }: HttpRequest<typeof registration>,
   link: Link,
@@ -136,34 +67,6 @@ async function register(
   const { email, password, setup_token: setupToken } = body;
   const registered = await link.call('register', { email, password, setupToken, bearer, address: remoteAddress });
   return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
-}
-
-async function login(
-  { body, headers, remoteAddress }: HttpRequest<typeof loginRequest>,
-  link: Link,
-): Promise<HttpReply> {
-  const { email, password, remember_me: rememberMe = false } = body;
-  const device = readCookie(headers, DEVICE_COOKIE);
-  const signedIn = await link.call('login', { email, password, rememberMe, address: remoteAddress, device });
-  return signedIn.ok ? signInReply(signedIn.value) : signedIn;
-}
-
-async function refresh({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
-  const refreshToken = readCookie(headers, REFRESH_COOKIE);
-  if (refreshToken === undefined)
-    return fail({ kind: 'unauthenticated', detail: 'no refresh cookie was sent; sign in' });
-  const refreshed = await link.call('refresh', { refreshToken });
-  if (refreshed.ok) return signInReply(refreshed.value);
-  if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
-  // The cookie will never be valid again, so the browser may forget it.
-  const problem = problemOf(refreshed.fault);
-  return ok({ ...problem, headers: [...(problem.headers ?? []), clearRefreshCookie()] });
-}
-
-/** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
-async function logout({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
-  const ended = await link.call('logout', { refreshToken: readCookie(headers, REFRESH_COOKIE) });
-  return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie(), ...unconfirmedHeaders(ended)] }) : ended;
 }
 
 async function invite({ principal, body }: Authorized<typeof invitation>, link: Link): Promise<HttpReply> {
@@ -300,7 +203,7 @@ async function revokeSessions({ principal, params }: Authorized, link: Link): Pr
 const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
-const signInRoutes = ({ maxLogins }: AccountRouteOptions): readonly Route[] => [
+const registrationRoutes = ({ maxLogins }: AccountRouteOptions): readonly Route[] => [
   {
     method: 'post',
     path: '/api/v1/auth/register',
@@ -311,40 +214,6 @@ const signInRoutes = ({ maxLogins }: AccountRouteOptions): readonly Route[] => [
     answers: { 201: createdAccount },
     refusals: [403, 409, 422],
     ...withBody(registration, register),
-  },
-  {
-    method: 'post',
-    path: '/api/v1/auth/login',
-    access: 'public',
-    atOnce: { limit: maxLogins, what: 'sign-in' },
-    summary: 'Signs in with e-mail and password',
-    answers: { 200: signedIn },
-    headers: ['Set-Cookie'],
-    refusals: [401, 423],
-    ...withBody(loginRequest, login),
-  },
-  {
-    method: 'post',
-    path: '/api/v1/auth/refresh',
-    access: 'public',
-    credentials: ['refresh_cookie'],
-    summary: 'Exchanges the refresh cookie for a new access token',
-    answers: { 200: signedIn },
-    headers: ['Set-Cookie'],
-    refusals: [401, 403, 409],
-    handle: refresh,
-  },
-  {
-    method: 'post',
-    path: '/api/v1/auth/logout',
-    access: 'public',
-    isBodyIgnored: true,
-    credentials: ['refresh_cookie', 'none'],
-    summary: 'Ends the session of the refresh cookie',
-    answers: { 204: 'empty' },
-    headers: ['Set-Cookie'],
-    refusals: [403],
-    handle: logout,
   },
 ];
 
@@ -500,16 +369,15 @@ const ACCOUNT_ROUTES: readonly Route[] = [
 const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_unavailable' });
 
 export function accountRoutes(options: AccountRouteOptions): readonly Route[] {
-  const native = [...signInRoutes(options), ...INVITE_ROUTES, ...OWN_ROUTES, ...ACCOUNT_ROUTES];
+  const native = [
+    ...registrationRoutes(options),
+    ...signInRoutes(options.maxLogins),
+    ...INVITE_ROUTES,
+    ...OWN_ROUTES,
+    ...ACCOUNT_ROUTES,
+  ];
   return [
-    {
-      method: 'get',
-      path: '/api/v1/auth/methods',
-      access: 'public',
-      summary: 'Lists the ways to sign in',
-      answers: { 200: signInMethods },
-      handle: methods,
-    },
+    WAYS_TO_SIGN_IN,
     ...(options.hasAccountStore
       ? native
       : native.map(

@@ -9,7 +9,7 @@ import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.
 import type { Header } from '../shared/http-answer.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, name, optional, readBody, readCascade, readNames, time, withBody, withListing } from './body.ts';
-import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './shapes.ts';
+import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './identity-shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');

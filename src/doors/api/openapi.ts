@@ -7,8 +7,8 @@ import { describeMethods } from '../connect/describe.ts';
 import { HTTP_STATUS } from '../engine/reply.ts';
 import { type AnswerShape, QUERY, type QueryName, type Route } from '../engine/route.ts';
 import { type HttpStatus, STATUS_TEXT } from '../shared/http-answer.ts';
-import { REFRESH_COOKIE } from './accounts.ts';
 import { exampleOf } from './openapi-examples.ts';
+import { REFRESH_COOKIE } from './sign-in.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
