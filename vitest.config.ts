@@ -22,8 +22,8 @@ const UNIT = [
   ),
   'web/test/**/*.test.{ts,tsx}',
 ];
-/** Those that take minutes: vitest.soak.config.ts. */
-const SOAKS = 'test/soak/**';
+/** Minutes, or compilers that fetch what they need: vitest.soak.config.ts, vitest.languages.config.ts. */
+const SOAKS = 'test/{soak,languages}/**';
 /** Their files start what they test, and leave nothing behind: one process runs many, with one browser. */
 const CLIENTS = ['cli', 'web'].map((folder) => `test/${folder}/**/*.test.ts`);
 /** The same, apart from a browser: some count what is left in memory. */

@@ -2,7 +2,8 @@
 //   npm run test:frameworks [-- --light] [-- --write] [-- <name> ...]
 // Each framework of Python has a virtual environment of its own under dist/python, and is tried against the built
 // gateway. Frameworks of TypeScript are named `typescript/<name>` (scripts/try-typescript.mjs). `--light` leaves out
-// frameworks that take minutes to install; `--write` puts the tried versions into docs/sdk-python.md.
+// frameworks that take minutes to install; `--write` puts the tried versions into docs/sdk-python.md. `go` and `java` are
+// the examples in these languages (test/languages), where their compilers are installed.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,15 +28,18 @@ const frameworks = {
   ...JSON.parse(readFileSync(join(SDK, 'frameworks.json'), 'utf8')),
   ...Object.fromEntries(Object.entries(ofTypeScript).map(([name, entry]) => [`${TYPESCRIPT}${name}`, entry])),
 };
+/** Examples in other languages, by the parts of the test names. */
+const languages = { go: 'in Go', java: 'in Java' };
 const given = process.argv.slice(2);
 const named = given.filter((each) => !each.startsWith('--'));
-const unknown = named.filter((name) => frameworks[name] === undefined);
+const all = [...Object.keys(frameworks), ...Object.keys(languages)];
+const unknown = named.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
-  console.error(`unknown: ${unknown.join(', ')}; there are ${Object.keys(frameworks).join(', ')}`);
+  console.error(`unknown: ${unknown.join(', ')}; there are ${all.join(', ')}`);
   process.exit(2);
 }
-const chosen = Object.keys(frameworks).filter(
-  (name) => (named.length === 0 || named.includes(name)) && !(given.includes('--light') && frameworks[name].heavy),
+const chosen = all.filter(
+  (name) => (named.length === 0 || named.includes(name)) && !(given.includes('--light') && frameworks[name]?.heavy),
 );
 
 const results = new Map();
@@ -51,15 +55,31 @@ if (failed.length > 0) {
 async function work() {
   for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
     const began = Date.now();
-    const result = name.startsWith(TYPESCRIPT)
-      ? await triedTypeScript(name.slice(TYPESCRIPT.length), frameworks[name])
-      : await tried(name, frameworks[name]);
+    const result = await resultOf(name);
     results.set(name, result);
     console.log(
       `${result.ok ? 'ok' : 'FAILED'}  ${name}: ${result.summary}, ${Math.round((Date.now() - began) / 1000)} s`,
     );
     if (!result.ok) console.log(result.output);
   }
+}
+
+function resultOf(name) {
+  if (languages[name] !== undefined) return triedLanguage(languages[name]);
+  return name.startsWith(TYPESCRIPT)
+    ? triedTypeScript(name.slice(TYPESCRIPT.length), frameworks[name])
+    : tried(name, frameworks[name]);
+}
+
+/** Its tests are skipped where the compiler is not installed. */
+async function triedLanguage(named) {
+  const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
+  const config = join(ROOT, 'vitest.languages.config.ts');
+  const options = ['run', '--root', ROOT, '--config', config, '--no-color', '-t', named];
+  const { ok, output } = await run(process.execPath, [vitest, ...options]);
+  const count = /(\d+) passed/.exec(/Tests .*/.exec(output)?.[0] ?? '')?.[1];
+  const skipped = ok && count === undefined;
+  return { ok, summary: skipped ? 'skipped: its compiler is not installed' : `${count ?? 0} passed`, output };
 }
 
 async function tried(name, { module, install, shows }) {
@@ -118,7 +138,8 @@ function run(command, args) {
 
 /** Writes the table of a language whose frameworks were all tried. */
 function writeTable() {
-  const rowsOf = (isMine, rowOf) => chosen.filter((name) => name.startsWith(TYPESCRIPT) === isMine).map(rowOf);
+  const adapters = chosen.filter((name) => languages[name] === undefined);
+  const rowsOf = (isMine, rowOf) => adapters.filter((name) => name.startsWith(TYPESCRIPT) === isMine).map(rowOf);
   const python = rowsOf(false, (name) => {
     const { shows } = frameworks[name];
     const { versions, count } = results.get(name);

@@ -219,4 +219,10 @@ declare const urlOf: (query: string) => string;
     );
     expect(PROTOCOL, 'run `npm run proto`').toEqual(JSON.parse(JSON.stringify(root.toJSON())));
   });
+
+  test('and so does the generated code of the example in Go', () => {
+    const check = spawnSync(process.execPath, [join(PACKAGE_ROOT, 'scripts', 'client-code.mjs'), '--check']);
+    expect(check.stderr.toString()).toBe('');
+    expect(check.status).toBe(0);
+  });
 });
