@@ -105,6 +105,9 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'get /api/v1/logs': scoped(403, 200, 200, 200),
   'get /api/v1/logs/export': scoped(403, 200, 200, 200),
   'post /api/v1/audit/witness': scoped(201, 403, 201, 201),
+  'get /api/v1/audit/sinks': scoped(403, 200, 200, 200),
+  'post /api/v1/audit/sinks/:name/test': scoped(403, 403, 403, 404), // there are none
+  'post /api/v1/audit/sinks/:name/replay': scoped(403, 403, 403, 404),
   'get /api/v1/topology/overview': scoped(403, 200, 200, 200),
   'get /api/v1/topology/tree': scoped(403, 200, 200, 200),
   'get /api/v1/topology/stats': scoped(403, 200, 200, 200),
@@ -328,6 +331,7 @@ describe('routes', () => {
       path: '/api/v1/audit/witness',
       body: { id: 7, hash: 'a'.repeat(64), timestamp: '2026-03-01T12:00:00.000Z', signature: 'b'.repeat(86) },
     }),
+    'post /api/v1/audit/sinks/:name/replay': () => ({ path: '/api/v1/audit/sinks/none/replay', body: { from: 1 } }),
     'get /api/v1/topology/overview': () => ({ path: '/api/v1/topology/overview?org_id=acme' }),
     'get /api/v1/topology/tree': () => ({ path: '/api/v1/topology/tree?org_id=acme' }),
     'get /api/v1/topology/stats': () => ({ path: '/api/v1/topology/stats?org_id=acme' }),
