@@ -1,7 +1,7 @@
 /** The audit entry of a check (docs/spec.md, Audit). */
+import { addAsked } from './audit/asked.ts';
 import { redactShort, redactText } from './audit/redact-text.ts';
 import { RedactedTexts } from './audit/redacted-texts.ts';
-import { microToUsd } from './base/money.ts';
 import type { CheckCommand } from './commands.ts';
 import type { DecisionCause } from './decision-cause.ts';
 import { noPolicyAllows } from './policy/rule.ts';
@@ -31,23 +31,10 @@ export class CheckEntries {
     return this.#texts.cut(text, MAX_SHOWN_TEXT);
   }
 
-  payloadOf({
-    action,
-    resource,
-    attributes,
-    estimatedCostMicroUsd,
-    caller,
-    dryRun,
-  }: CheckCommand): Record<string, unknown> {
+  payloadOf(command: CheckCommand): Record<string, unknown> {
+    const { action, resource, dryRun } = command;
     const payload: Record<string, unknown> = { action: this.#texts.of(action), resource: this.#texts.of(resource) };
-    if (attributes !== undefined) payload.attributes = this.#redact(attributes);
-    if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
-    if (caller !== undefined)
-      payload.caller = {
-        org_id: caller.orgId === '' ? null : caller.orgId,
-        team_id: caller.teamId,
-        agent_id: caller.agentId,
-      };
+    addAsked(payload, command, this.#redact);
     if (dryRun) payload.dry_run = true;
     return payload;
   }

@@ -1,4 +1,5 @@
 /** A check that a rule leaves to people: what they have said already, and asking them (docs/spec.md, Approvals). */
+import { addAsked } from '../audit/asked.ts';
 import type { AgentIdentity, OpId } from '../base/ids.ts';
 import type { CheckSubject } from '../condition/condition.ts';
 import { type ApprovalTerms, DEFAULT_TERMS } from '../policy/approval-terms.ts';
@@ -112,11 +113,13 @@ export function endedReason({ id, decisions, cancelReason }: Approval, state: Ap
 
 /** Asks people. `outdated` is cancelled, and what waited for it waits for the new one. */
 export function askPeople(
-  { approvals, newApprovalId, redact }: AskingContext,
-  { subject, opId, actor }: Question,
+  context: AskingContext,
+  question: Question,
   { decision, digest, outdated }: { decision: PolicyDecision; digest: string; outdated: Approval | undefined },
   nowMs: number,
 ): { readonly approval: Approval; readonly changes: readonly Changed[] } {
+  const { approvals, newApprovalId, redact } = context;
+  const { subject, opId, actor } = question;
   const terms = decision.approval ?? DEFAULT_TERMS;
   const { agent, action, resource, attributes, estimatedCostMicroUsd } = subject;
   const approval: Approval = {
@@ -156,20 +159,28 @@ export function askPeople(
             nowMs,
           ),
         ];
-  const entry = { eventType: 'ApprovalRequested', actor, opId, reason: decision.reason } as const;
+  const entry = requested(context, question, decision.reason);
   return { approval: asked, changes: [changeApproval(approvals, asked, entry, nowMs), ...replaced] };
 }
 
 /** Adds an operation that waits. Saved again even if it waits already: the first save may still be on its way. */
 export function joinWaiting(
-  { approvals }: AskingContext,
+  context: AskingContext,
   approval: Approval,
-  { opId, actor }: Question,
+  question: Question,
   nowMs: number,
 ): Changed {
+  const { opId, actor } = question;
   const isNew = !approval.opIds.includes(opId);
-  const entry = { eventType: 'ApprovalRequested', actor, opId, reason: approval.ruleReason } as const;
-  return changeApproval(approvals, joined(approval, opId, actor), isNew ? entry : undefined, nowMs);
+  const entry = isNew ? requested(context, question, approval.ruleReason) : undefined;
+  return changeApproval(context.approvals, joined(approval, opId, actor), entry, nowMs);
+}
+
+/** The entry of a check that waits. Its `attributes` are always there, unlike in the logs of older releases. */
+function requested({ redact }: AskingContext, { subject, actor, opId }: Question, reason: string) {
+  const asked: Record<string, unknown> = { attributes: {} };
+  addAsked(asked, subject, redact);
+  return { eventType: 'ApprovalRequested', actor, opId, reason, asked } as const;
 }
 
 /** The check was answered Allow because of it. Saved before the answer, so that no restart gives it a second use. */

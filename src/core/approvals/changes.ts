@@ -21,6 +21,8 @@ type Entry = {
   readonly actor: string;
   readonly opId: OpId | undefined;
   readonly reason: string | undefined;
+  /** Of a request: what else decided it. */
+  readonly asked?: Readonly<Record<string, unknown>>;
 };
 
 export function changeApproval(
@@ -53,7 +55,7 @@ export function rollBackApproval(approvals: ApprovalRegistry, { id, before }: Ap
   ];
 }
 
-function auditOf(approval: Approval, { eventType, actor, opId, reason }: Entry): Effect {
+function auditOf(approval: Approval, { eventType, actor, opId, reason, asked }: Entry): Effect {
   const { agent, policy, ruleId } = approval;
   return {
     kind: 'audit',
@@ -70,6 +72,7 @@ function auditOf(approval: Approval, { eventType, actor, opId, reason }: Entry):
         digest: approval.digest,
         action: redactText(approval.action),
         resource: redactText(approval.resource),
+        ...asked,
       },
     },
   };

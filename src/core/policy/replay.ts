@@ -44,7 +44,7 @@ export type ReplayResult = {
 };
 
 type Recorded =
-  | { readonly kind: 'check'; readonly subject: CheckSubject; readonly decision: 'allow' | 'deny' }
+  | { readonly kind: 'check'; readonly subject: CheckSubject; readonly answer: Answer }
   | { readonly kind: 'skipped'; readonly reason: SkipReason };
 
 const CHECK_EVENTS: ReadonlySet<string> = new Set([
@@ -70,7 +70,7 @@ const SKIPPED_CAUSES: Readonly<Record<string, SkipReason>> = {
 
 /** Undefined: the entry is about no check. */
 function recordedCheck(entry: AuditEntry): Recorded | undefined {
-  const { payload, decision, event_type: eventType } = entry;
+  const { payload, event_type: eventType } = entry;
   if (!CHECK_EVENTS.has(eventType) || typeof payload.action !== 'string') return undefined;
   const reason = skipReasonOf(entry);
   if (reason !== undefined) return { kind: 'skipped', reason };
@@ -83,17 +83,23 @@ function recordedCheck(entry: AuditEntry): Recorded | undefined {
     caller: isMapping(caller) ? agentOf(caller) : undefined,
     estimatedCostMicroUsd: typeof costUsd === 'number' ? (usdToMicro(costUsd) ?? 0) : 0,
   };
-  return { kind: 'check', subject, decision: decision === 'allow' ? 'allow' : 'deny' };
+  return { kind: 'check', subject, answer: answerIn(entry) };
+}
+
+function answerIn({ event_type: eventType, decision }: AuditEntry): Answer {
+  if (eventType === 'ApprovalRequested') return 'pending';
+  return decision === 'allow' ? 'allow' : 'deny';
 }
 
 function skipReasonOf({ event_type: eventType, payload, cause, rule_id, decision, actor }: AuditEntry) {
-  if (eventType === 'ApprovalRequested') return 'approval';
+  // A request that an older release recorded does not say all that decided it.
+  if (eventType === 'ApprovalRequested' && payload.attributes === undefined) return 'approval';
   if (eventType === 'A2AImpersonationAttempted' || actor === 'anonymous') return 'unidentified';
   if (eventType === 'BudgetLimitExceeded') return 'budget';
   if (decision === 'deny' && cause == null && rule_id === null) return 'refused';
   const skipped = cause == null ? undefined : SKIPPED_CAUSES[cause];
   if (skipped !== undefined) return skipped;
-  if (payload.approval_id !== undefined) return 'approval';
+  if (payload.approval_id !== undefined && eventType !== 'ApprovalRequested') return 'approval';
   const { attributes } = payload;
   if (isMapping(attributes) && attributes.truncated === true && 'limit_bytes' in attributes) return 'cut';
   return JSON.stringify([payload.action, payload.resource, attributes]).includes(REDACTED) ? 'redacted' : undefined;
@@ -130,7 +136,7 @@ export class Replay {
     }
     const decided = this.#policies.decide(recorded.subject);
     const to = ANSWER_OF[decided.kind];
-    if (to === recorded.decision) {
+    if (to === recorded.answer) {
       this.#same += 1;
       return;
     }
@@ -140,12 +146,12 @@ export class Replay {
         ? [entry.policy ?? undefined, entry.rule_id ?? undefined]
         : [decided.policy, decided.ruleId];
     const { action, resource } = recorded.subject;
-    const key = JSON.stringify([recorded.decision, to, policy, ruleId, entry.lineage, action, resource]);
+    const key = JSON.stringify([recorded.answer, to, policy, ruleId, entry.lineage, action, resource]);
     const known = this.#changes.get(key);
     if (known !== undefined) known.count += 1;
     else if (this.#changes.size < MAX_CHANGES) {
       const { lineage, id: auditId } = entry;
-      const change = { from: recorded.decision, to, policy, ruleId, lineage, action, resource, count: 1, auditId };
+      const change = { from: recorded.answer, to, policy, ruleId, lineage, action, resource, count: 1, auditId };
       this.#changes.set(key, change);
     }
   }
