@@ -10,7 +10,7 @@ const USAGE = `usage: node dist/bench/<name>.js [--brief | --write]
   --against   governor (the default), policy-decide, connect, doors, everyday, grpc, http-api and steady: their
               workloads are those of this commit, decided by the code of both
 
-audit-query also takes the number of entries; stream takes those of dashboards, of transitions a second, and of seconds.
+audit-query and replay also take the number of entries; stream takes those of dashboards, of transitions a second, and of seconds.
 The files of a run are in the folder for temporary files (TMPDIR), and removed at its end.
 `;
 
@@ -38,6 +38,7 @@ export const numbers: readonly number[] = words.map(Number).filter(Number.isFini
 /** How many numbers a benchmark takes. */
 const TAKES: ReadonlyMap<string, number> = new Map([
   ['audit-query.js', 1],
+  ['replay.js', 1],
   ['stream.js', 3],
 ]);
 const tooMany = words.filter((word) => Number.isFinite(Number(word)))[TAKES.get(basename(process.argv[1] ?? '')) ?? 0];

@@ -5,14 +5,18 @@ import { createEmbeddedShadow, createShadowCounts } from '../stores/embedded/pol
 import { createEmbeddedPolicyVersions, type OwnPolicyVersions } from '../stores/embedded/policy-versions.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { inSlices } from '../threads/main/policy-reader.ts';
+import { ReplayLink } from '../threads/replay/replay-link.ts';
 import type { PolicyKeeper, ReadSet } from '../use-cases/policies.ts';
 import { PolicyHistory } from '../use-cases/policy-history.ts';
+import { ReplayKeeper } from '../use-cases/policy-replay.ts';
 import { ShadowKeeper } from '../use-cases/policy-shadow.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
+import { otherLogs } from './start-logs.ts';
 import { compileTexts } from './start-policies.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
+import { auditFolderOf } from './worker-data.ts';
 
 const TICK_EVERY_MS = 1_000;
 /** What a crash takes from the counts of a shadow at most. */
@@ -21,6 +25,7 @@ const SAVE_COUNTS_EVERY_MS = 10_000;
 export type PolicyLife = {
   readonly history: PolicyHistory;
   readonly shadow: ShadowKeeper;
+  readonly replays: ReplayKeeper;
   /** Goes on with what the run before has left. Call it before the doors open. */
   begin(): Promise<void>;
 };
@@ -50,7 +55,7 @@ export type PolicyLifeStart = {
 };
 
 export function openPolicyLife(
-  { closers, log }: StartContext,
+  { closers, config, log }: StartContext,
   {
     resources: { policies, store, onError },
     threads: { audit, clock },
@@ -86,6 +91,16 @@ export function openPolicyLife(
     compile: compileTexts,
     inSlices,
   });
+  const replays = new ReplayKeeper({
+    textsOf: (version) => history.texts(version),
+    openEngine: () => new ReplayLink(auditFolderOf(config)),
+    later: (ms, act) => {
+      const timer = setTimeout(act, ms).unref();
+      return () => clearTimeout(timer);
+    },
+    otherLogs: () => (cluster === undefined ? [] : otherLogs(cluster.membership, cluster.peers)),
+    onError,
+  });
   const ticks = setInterval(() => {
     shadow.endIfOver().catch((error: unknown) => onError(error, 'ending the shadow of the policies'));
   }, TICK_EVERY_MS).unref();
@@ -93,12 +108,14 @@ export function openPolicyLife(
   closers.add('the history and the shadow of the policies', async () => {
     clearInterval(ticks);
     clearInterval(saves);
+    await replays.close();
     await shadow.close();
     await own.settled();
   });
   return {
     history,
     shadow,
+    replays,
     begin: async () => {
       if (cluster === undefined) own.keep(policies, 'gateway', clock.nowMs());
       const followed = await shadow.follow();

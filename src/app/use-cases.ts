@@ -41,7 +41,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly database: Database | undefined;
   readonly accounts: AccountUseCases | undefined;
   readonly policyKeeper: PolicyKeeper;
-  readonly policyLife: Pick<PolicyLife, 'history' | 'shadow'>;
+  readonly policyLife: Pick<PolicyLife, 'history' | 'shadow' | 'replays'>;
   readonly haltKeeper: HaltKeeper;
   readonly approvalWaits: ApprovalWaits;
   readonly webhooks: Webhooks;
@@ -105,6 +105,9 @@ export function useCasesOf({
     startShadow: ({ principal, texts, expiresInSecs }) => policyLife.shadow.start(principal, texts, expiresInSecs),
     getShadow: ({ principal }) => policyLife.shadow.status(principal),
     stopShadow: ({ principal }) => policyLife.shadow.stop(principal),
+    startReplay: ({ principal, ...request }) => policyLife.replays.start(principal, request),
+    nextReplay: ({ ticket }) => policyLife.replays.next(ticket),
+    leaveReplay: async ({ ticket }) => ok(policyLife.replays.leave(ticket)),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: (decision) => decideApproval(commands, findLineage, decision),

@@ -43,8 +43,13 @@ const LINE_FEED = 10;
 const NO_CURSOR = Number.MAX_SAFE_INTEGER;
 
 type Match = { readonly id: number; readonly line: string };
-/** Everything from `reached` on has been looked at. */
-type Step = { readonly matches: readonly Match[]; readonly cost: number; readonly reached: number };
+/** Everything from `reached` on has been looked at, of which `entries` are new. */
+type Step = {
+  readonly matches: readonly Match[];
+  readonly cost: number;
+  readonly reached: number;
+  readonly entries: number;
+};
 type Plan = { readonly chunks: readonly ChunkRange[]; readonly cost: number };
 
 /** Reads the log; each thread has its own. Keeps indexes in memory, and no file open between two calls. */
@@ -116,6 +121,29 @@ export class AuditReader {
     if (piece !== '') yield piece;
   }
 
+  /**
+   * The same, parsed, chunk by chunk; `read` is how many entries were looked at for it. Lines that are no longer JSON
+   * are left out.
+   */
+  async *entries(
+    filter: AuditFilter,
+  ): AsyncGenerator<{ readonly matches: readonly AuditEntry[]; readonly read: number }> {
+    for await (const { matches, entries } of this.#walk(compileFilter(filter), NO_CURSOR))
+      yield { matches: matches.flatMap(({ line }) => entryOf(line) ?? []), read: entries };
+  }
+
+  /** About how many entries `entries` looks at. */
+  async extent(filter: AuditFilter): Promise<number> {
+    const compiled = compileFilter(filter);
+    const segments = listSegments(this.#directory);
+    let total = 0;
+    for (const segment of inOrder(this.#directory, segments)) {
+      const plan = await this.#plan(segment, segment === segments.at(-1), compiled, NO_CURSOR);
+      for (const { entries } of plan?.chunks ?? []) total += entries;
+    }
+    return total;
+  }
+
   /** With the column for gateways if the newest entry names one. */
   async #csv(): Promise<Csv> {
     for await (const { matches } of this.#walk(compileFilter({}), NO_CURSOR))
@@ -154,21 +182,25 @@ export class AuditReader {
       // Entries kept from a segment that was read before its deletion have been seen.
       before = Math.min(before, reached);
       if (segment.firstId >= before) continue;
-      const plan = await withSegment(segment, async (fd) =>
-        planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, before),
-      );
+      const plan = await this.#plan(segment, segment === newest, filter, before);
       if (plan === undefined) continue;
-      yield { matches: [], cost: plan.cost, reached };
+      yield { matches: [], cost: plan.cost, reached, entries: 0 };
       for (const chunk of plan.chunks) {
         read += 1;
         if (read % CHUNKS_PER_TURN === 0) await nextTurn();
         const matches = await withSegment(segment, async (fd) => matchesIn(fd, chunk, filter, before));
         if (matches === undefined) break;
         reached = chunk.firstId;
-        yield { matches, cost: 1, reached };
+        yield { matches, cost: 1, reached, entries: chunk.entries };
       }
       reached = segment.firstId;
     }
+  }
+
+  #plan(segment: Segment, isNewest: boolean, filter: CompiledFilter, before: number): Promise<Plan | undefined> {
+    return withSegment(segment, async (fd) =>
+      planOf(fd, await this.#indexes.of(segment, fd, isNewest), filter, before),
+    );
   }
 }
 
@@ -193,10 +225,16 @@ function tailOf(fd: number, from: number, to: number): ChunkRange[] {
   let start = 0;
   do {
     const firstId = idOf(lines.subarray(start));
-    if (firstId !== undefined) return [{ from, to, firstId }];
+    if (firstId !== undefined) return [{ from, to, firstId, entries: linesIn(lines) }];
     start = lines.indexOf(LINE_FEED, start) + 1; // that line is damaged, not those behind it
   } while (start > 0);
   return [];
+}
+
+function linesIn(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) lines += 1;
+  return lines;
 }
 
 /** The newest first. A line that is not complete yet is left for later. */

@@ -20,7 +20,13 @@ export type SegmentIndex = {
   find(place: number, hash: number): Iterable<number>;
 };
 
-export type ChunkRange = { readonly from: number; readonly to: number; readonly firstId: number };
+/** `entries`: about how many it holds. */
+export type ChunkRange = {
+  readonly from: number;
+  readonly to: number;
+  readonly firstId: number;
+  readonly entries: number;
+};
 
 /** The chunks that may hold a match, in ascending order. */
 export function candidates(index: SegmentIndex, filter: CompiledFilter): ChunkRange[] {
@@ -35,8 +41,12 @@ export function candidates(index: SegmentIndex, filter: CompiledFilter): ChunkRa
     const cell = (column: number): number => rows[row + column]!;
     if (cell(ROW.maxMs) < filter.sinceMs || cell(ROW.minMs) >= filter.untilMs) continue;
     if ((cell(ROW.events) & filter.events) === 0 || (cell(ROW.decisions) & filter.decisions) === 0) continue;
-    const to = chunk + 1 < chunkCount ? rows[row + ROW.length + ROW.offset]! : endOffset;
-    ranges.push({ from: cell(ROW.offset), to, firstId: cell(ROW.firstId) });
+    const isLast = chunk + 1 === chunkCount;
+    const to = isLast ? endOffset : rows[row + ROW.length + ROW.offset]!;
+    const firstId = cell(ROW.firstId);
+    // Ids count up, but for entries that are damaged or were left out of a chunk that is kept.
+    const between = isLast ? CHUNK_ENTRIES : rows[row + ROW.length + ROW.firstId]! - firstId;
+    ranges.push({ from: cell(ROW.offset), to, firstId, entries: Math.min(CHUNK_ENTRIES, Math.max(1, between)) });
   }
   return ranges;
 }

@@ -30,6 +30,7 @@ import type { CreatedHalt, HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
 import type { ListedVersion, PolicyDiff, VersionWithFiles } from './policy-history.ts';
+import type { ReplayNews, ReplayRequest } from './policy-replay.ts';
 import type { ShadowStatus, StartedShadow } from './policy-shadow.ts';
 import type { Priced } from './prices.ts';
 import type { WitnessedStatement } from './witness.ts';
@@ -110,6 +111,13 @@ type OwnUseCases = {
   >;
   readonly getShadow: UseCase<{ readonly principal: Principal }, ShadowStatus>;
   readonly stopShadow: UseCase<{ readonly principal: Principal }, void>;
+  /** Begins a replay, which `nextReplay` follows and `leaveReplay` ends. */
+  readonly startReplay: UseCase<
+    ReplayRequest & { readonly principal: Principal },
+    { readonly incomplete: readonly string[] }
+  >;
+  readonly nextReplay: UseCase<{ readonly ticket: string }, ReplayNews>;
+  readonly leaveReplay: UseCase<{ readonly ticket: string }, void>;
   readonly createHalt: UseCase<{ readonly principal: Principal; readonly halt: Omit<NewHalt, 'id'> }, CreatedHalt>;
   readonly releaseHalt: UseCase<
     { readonly principal: Principal; readonly id: string; readonly reason: string },

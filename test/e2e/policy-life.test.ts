@@ -166,6 +166,37 @@ describe('the life of policies', () => {
     expect((await svc('policy', 'replay', first, '--fail-on-change')).status).toBe(0);
   });
 
+  test('a gateway replays at its own address: progress, then the result', async () => {
+    const replay = (body: unknown) => gateway.call('POST', '/api/v1/policies/replay', body);
+    const files = [{ name: 'next.yaml', text: NEXT }];
+    const { status, headers, body } = await replay({ files });
+    expect({ status, type: headers.get('content-type') }).toEqual({ status: 200, type: 'application/x-ndjson' });
+    const lines = String(body)
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.at(-1)).toMatchObject({ result: { checks: 3, same: 1, changed: 2, skipped: {} } });
+    for (const { progress } of lines.slice(0, -1))
+      expect(progress).toEqual({ read: expect.any(Number), total: expect.any(Number) });
+    const none = await replay({ files, until: '2020-01-01T00:00:00Z' });
+    expect(JSON.parse(none.body.trimEnd().split('\n').at(-1)).result.checks).toBe(0);
+    const other = await replay({ files, org_id: 'other' });
+    expect(JSON.parse(other.body.trimEnd().split('\n').at(-1)).result.checks).toBe(0);
+  });
+
+  test('a replay of neither or both, of a mistake, and of no version is refused', async () => {
+    const replay = (body: unknown) => gateway.call('POST', '/api/v1/policies/replay', body);
+    const files = [{ name: 'next.yaml', text: NEXT }];
+    expect((await replay({})).status).toBe(400);
+    expect((await replay({ files, version: first })).status).toBe(400);
+    expect((await replay({ version: '0123456789abcdef' })).status).toBe(404);
+    expect(await replay({ files: [{ name: 'bad.yaml', text: 'name: x\n' }] })).toMatchObject({
+      status: 409,
+      body: { code: 'policy_invalid' },
+    });
+    expect((await replay({ files, since: 'yesterday' })).status).toBe(400);
+  });
+
   test('a credential of one org is refused', async () => {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
       name: 'x',
@@ -174,6 +205,8 @@ describe('the life of policies', () => {
     });
     for (const path of ['versions', `versions/${first}`, `diff?from=${first}`, 'shadow'])
       expect((await gateway.call('GET', `/api/v1/policies/${path}`, undefined, body.key)).status).toBe(403);
+    const replay = await gateway.call('POST', '/api/v1/policies/replay', { version: first }, body.key);
+    expect(replay.status).toBe(403);
     expect(ADMIN_KEY).not.toBe(body.key);
   });
 });

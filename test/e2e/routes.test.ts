@@ -98,6 +98,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'put /api/v1/policies/shadow': scoped(403, 403, 403, 200),
   'get /api/v1/policies/shadow': scoped(403, 200, 200, 200),
   'delete /api/v1/policies/shadow': scoped(403, 403, 403, 204),
+  'post /api/v1/policies/replay': scoped(403, 403, 403, 200),
   'post /api/v1/auth/ws-ticket': scoped(200, 200, 200, 200),
   'get /api/v1/stream': scoped(426, 426, 426, 426), // no handshake
   'get /api/v1/stats': scoped(403, 200, 200, 200),
@@ -295,6 +296,7 @@ describe('routes', () => {
     'get /api/v1/policies/versions/:version': () => ({ path: '/api/v1/policies/versions/none' }),
     'get /api/v1/policies/diff': () => ({ path: '/api/v1/policies/diff?from=none' }),
     'put /api/v1/policies/shadow': () => ({ path: '/api/v1/policies/shadow', body: { files: [] } }),
+    'post /api/v1/policies/replay': () => ({ path: '/api/v1/policies/replay', body: { files: [] } }),
     'post /api/v1/halts': async () => ({ path: '/api/v1/halts', body: { scope: 'org:elsewhere', reason: 'test' } }),
     'post /api/v1/halts/:id/release': async () => ({
       path: `/api/v1/halts/${await haltId()}/release`,

@@ -6,6 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { BrokenEntry, VerifyReport } from '../../audit-log/verify.ts';
 import type { KeptStatement } from '../../audit-log/witness/statement.ts';
+import type { AuditFilter } from '../../core/audit/audit.ts';
 import { codeOf, messageOf } from '../../core/base/text.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
@@ -273,10 +274,11 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   const format = options.text('format') === 'csv' ? 'csv' : 'ndjson';
   const query = logQuery(options, Date.now());
   const dir = options.text('dir');
-  const open = async (): Promise<Readable> =>
-    dir === undefined
-      ? remoteExport(invocation, query, format)
-      : Readable.from(await offlineExport(dir, query, format));
+  const open = async (): Promise<Readable> => {
+    if (dir === undefined) return remoteExport(invocation, query, format);
+    const { reader, filter } = await offlineLog(dir, query);
+    return Readable.from(reader.export(filter, format));
+  };
   const file = options.text('file');
   try {
     if (file !== undefined)
@@ -299,15 +301,6 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   }
 }
 
-/** The entries that the options ask for, one a line, newest first. */
-export async function exportedEntries(invocation: Invocation): Promise<Readable> {
-  const query = logQuery(invocation.options, Date.now());
-  const dir = invocation.options.text('dir');
-  return dir === undefined
-    ? remoteExport(invocation, query, 'ndjson')
-    : Readable.from(await offlineExport(dir, query, 'ndjson'));
-}
-
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
   const api = await Api.of(invocation);
   const whole = await withWholeId(api, query);
@@ -317,7 +310,8 @@ async function remoteExport(invocation: Invocation, query: Query, format: string
   });
 }
 
-async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {
+/** The log of a data directory, and the search that the options ask for. */
+export async function offlineLog(dir: string, query: Query) {
   const { AuditReader } = await import('../../audit-log/reader.ts');
   const { AUDIT_EVENTS } = await import('../../core/audit/audit.ts');
   const asked = query.event_type === undefined ? undefined : String(query.event_type).split(',');
@@ -327,26 +321,24 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
   const text = (value: Query[string]): string | undefined => (value === undefined ? undefined : String(value));
   const ms = (value: Query[string]): number | undefined =>
     value === undefined ? undefined : Date.parse(String(value));
-  return new AuditReader(logFolderOf(dir)).export(
-    {
-      orgId: text(query.org_id),
-      teamId: text(query.team_id),
-      agentId: text(query.agent_id),
-      opId: text(query.op_id),
-      actor: text(query.actor),
-      action: text(query.action),
-      resource: text(query.resource),
-      policy: text(query.policy),
-      ruleId: text(query.rule_id),
-      cause: DECISION_CAUSES.find((cause) => cause === query.cause),
-      shadow: query.shadow === 'differs' ? query.shadow : undefined,
-      eventTypes,
-      decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
-      sinceMs: ms(query.since),
-      untilMs: ms(query.until),
-    },
-    format,
-  );
+  const filter: AuditFilter = {
+    orgId: text(query.org_id),
+    teamId: text(query.team_id),
+    agentId: text(query.agent_id),
+    opId: text(query.op_id),
+    actor: text(query.actor),
+    action: text(query.action),
+    resource: text(query.resource),
+    policy: text(query.policy),
+    ruleId: text(query.rule_id),
+    cause: DECISION_CAUSES.find((cause) => cause === query.cause),
+    shadow: query.shadow === 'differs' ? query.shadow : undefined,
+    eventTypes,
+    decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
+    sinceMs: ms(query.since),
+    untilMs: ms(query.until),
+  };
+  return { reader: new AuditReader(logFolderOf(dir)), filter };
 }
 
 /** Output on a terminal must not control it; what a file or a program gets is left unchanged. */

@@ -99,14 +99,19 @@ export async function diff(invocation: Invocation): Promise<ExitStatus> {
 export async function setOf(invocation: Invocation, name: string): Promise<PolicySet> {
   const { output } = invocation.globals;
   if (existsSync(name)) return (await needPolicies(output, [name])).policies;
-  if (!/^[0-9a-f]{16}$/.test(name))
-    throw new CliError(
-      `${printable(name)} is neither a file or folder nor a version`,
-      'Versions have 16 hexadecimal digits: svc policy history',
-    );
-  const loaded = loadPolicyTexts(await filesOfVersion(await Api.of(invocation), name));
+  const version = versionIn(name);
+  const loaded = loadPolicyTexts(await filesOfVersion(await Api.of(invocation), version));
   if (!loaded.ok) throw await refusedFiles(output, loaded.fault);
   return loaded.value.policies;
+}
+
+/** What is no file or folder must look like a version. */
+export function versionIn(name: string): string {
+  if (/^[0-9a-f]{16}$/.test(name)) return name;
+  throw new CliError(
+    `${printable(name)} is neither a file or folder nor a version`,
+    'Versions have 16 hexadecimal digits: svc policy history',
+  );
 }
 
 const SIGN = { added: '+', removed: '-', changed: '~' } as const;

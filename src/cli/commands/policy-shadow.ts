@@ -22,7 +22,7 @@ function secsIn(text: string | undefined): number | undefined {
 }
 
 /** Files as the gateway takes them. Mistakes are found here first, at their line and column. */
-async function filesIn({ globals }: Invocation, given: readonly string[]) {
+export async function filesIn({ globals }: Invocation, given: readonly string[]) {
   const paths = given.filter((path) => !isCaseFile(path));
   const { warnings } = await needPolicies(globals.output, paths);
   for (const warning of warnings) note(`warning: ${warning}`);

@@ -7,31 +7,29 @@ import { pipeline as piped, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf } from '../../core/base/text.ts';
 import { ifThere } from '../../system/files.ts';
+import { progressLine } from '../terminal/progress.ts';
 import { interruptible } from '../terminal/prompt.ts';
-import { clipped } from '../terminal/width.ts';
 import { brief } from '../terminal/words.ts';
 
-// How far an export has come, on one line of standard error that is drawn over, for the person who waits at a terminal.
+// How far an export has come, for the person who waits at a terminal.
 
 const REDRAW_MS = 200;
 const LINE_FEED = 10;
 const QUOTE = 34;
-const CLEARED = '\r\u001b[K';
 
 type ExportFormat = 'ndjson' | 'csv';
 
 /** The same bytes; an error of either is one of both. Nothing is drawn where standard error is no terminal. */
 export function shownProgress(source: Readable, format: ExportFormat): Readable {
-  const { stderr } = process;
-  if (stderr.isTTY !== true || process.env.TERM === 'dumb') return source;
+  const line = progressLine();
+  if (line === undefined) return source;
   const startedAtMs = Date.now();
   const entries = entryCounter(format);
   let bytes = 0;
-  const draw = (text: string): void => void stderr.write(`${CLEARED}${clipped(text, (stderr.columns || 80) - 1)}`);
   const soFar = (): string =>
     `${entries.count().toLocaleString('en-US')} ${entries.count() === 1 ? 'entry' : 'entries'}, ${sizeText(bytes)}, ${brief(Date.now() - startedAtMs)}`;
-  draw('Exporting …');
-  const timer = setInterval(() => draw(`Exporting: ${soFar()}`), REDRAW_MS);
+  line.draw('Exporting …');
+  const timer = setInterval(() => line.draw(`Exporting: ${soFar()}`), REDRAW_MS);
   const progress = new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
       bytes += chunk.length;
@@ -40,13 +38,13 @@ export function shownProgress(source: Readable, format: ExportFormat): Readable 
     },
     flush: (done) => {
       clearInterval(timer); // the reader may need longer yet: nothing is drawn below the last line
-      draw(soFar()); // the file is not in its place yet: to call it exported is not for this line
-      stderr.write('\n');
+      line.draw(soFar()); // the file is not in its place yet: to call it exported is not for this line
+      line.leave();
       done();
     },
     destroy: (error, done) => {
       clearInterval(timer);
-      if (error !== null) stderr.write(CLEARED);
+      if (error !== null) line.clear();
       done(error);
     },
   });

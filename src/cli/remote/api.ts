@@ -163,8 +163,13 @@ export class Api {
   }
 
   /** The body of the answer, which is of this media type. */
-  async stream(path: string, mediaType: string, query: Query = {}): Promise<Readable> {
-    const { headers, body } = await this.#answer({ method: 'GET', path, query, isStream: true });
+  stream = (path: string, mediaType: string, query: Query = {}): Promise<Readable> =>
+    this.#stream({ method: 'GET', path, query }, mediaType);
+  streamOf = (path: string, mediaType: string, body: unknown): Promise<Readable> =>
+    this.#stream({ method: 'POST', path, body }, mediaType);
+
+  async #stream(call: HttpCall, mediaType: string): Promise<Readable> {
+    const { headers, body } = await this.#answer({ ...call, isStream: true });
     const missing = headers['svc-incomplete'];
     if (typeof missing === 'string') note(missingNote(missing.split(', ')));
     if (body !== undefined && headers['content-type']?.startsWith(mediaType) === true) return body;

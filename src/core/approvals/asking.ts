@@ -164,12 +164,7 @@ export function askPeople(
 }
 
 /** Adds an operation that waits. Saved again even if it waits already: the first save may still be on its way. */
-export function joinWaiting(
-  context: AskingContext,
-  approval: Approval,
-  question: Question,
-  nowMs: number,
-): Changed {
+export function joinWaiting(context: AskingContext, approval: Approval, question: Question, nowMs: number): Changed {
   const { opId, actor } = question;
   const isNew = !approval.opIds.includes(opId);
   const entry = isNew ? requested(context, question, approval.ruleReason) : undefined;

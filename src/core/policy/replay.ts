@@ -1,5 +1,5 @@
 /** Decides checks again that the audit log has, by another set of policies (docs/spec.md, Policy). */
-import type { AuditEntry } from '../audit/audit.ts';
+import type { AuditEntry, AuditEvent } from '../audit/audit.ts';
 import { REDACTED } from '../audit/redact-text.ts';
 import { isMapping } from '../base/mapping.ts';
 import { usdToMicro } from '../base/money.ts';
@@ -43,18 +43,32 @@ export type ReplayResult = {
   readonly changes: readonly ReplayChange[];
 };
 
+/** As JSON (docs/spec.md, Policy). */
+export const viewOfReplay = ({ changes, ...counts }: ReplayResult) => ({
+  ...counts,
+  changes: changes.map(({ policy, ruleId, lineage, auditId, ...change }) => ({
+    ...change,
+    ...lineage,
+    policy: policy ?? null,
+    rule_id: ruleId ?? null,
+    audit_id: auditId,
+  })),
+});
+
 type Recorded =
   | { readonly kind: 'check'; readonly subject: CheckSubject; readonly answer: Answer }
   | { readonly kind: 'skipped'; readonly reason: SkipReason };
 
-const CHECK_EVENTS: ReadonlySet<string> = new Set([
+/** The kinds of entries that are about checks. */
+export const CHECK_EVENTS = [
   'ActionAllowed',
   'ActionDenied',
   'A2ACallIntercepted',
   'A2AImpersonationAttempted',
   'BudgetLimitExceeded',
   'ApprovalRequested',
-]);
+] as const satisfies readonly AuditEvent[];
+const IS_CHECK: ReadonlySet<string> = new Set(CHECK_EVENTS);
 
 /** Causes of denies that do not come from the policies. */
 const SKIPPED_CAUSES: Readonly<Record<string, SkipReason>> = {
@@ -71,7 +85,7 @@ const SKIPPED_CAUSES: Readonly<Record<string, SkipReason>> = {
 /** Undefined: the entry is about no check. */
 function recordedCheck(entry: AuditEntry): Recorded | undefined {
   const { payload, event_type: eventType } = entry;
-  if (!CHECK_EVENTS.has(eventType) || typeof payload.action !== 'string') return undefined;
+  if (!IS_CHECK.has(eventType) || typeof payload.action !== 'string') return undefined;
   const reason = skipReasonOf(entry);
   if (reason !== undefined) return { kind: 'skipped', reason };
   const { attributes, estimated_cost_usd: costUsd, caller, resource } = payload;

@@ -37,7 +37,7 @@ export const policyFiles = z
   )
   .max(MAX_FILES, `must be at most ${MAX_FILES} files`);
 
-const textsOf = (files: z.output<typeof policyFiles>) => files.map(({ name, text }) => ({ file: name, text }));
+export const textsOf = (files: z.output<typeof policyFiles>) => files.map(({ name, text }) => ({ file: name, text }));
 
 const check = z.strictObject({
   agent: agentIdentity,

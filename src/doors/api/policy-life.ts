@@ -1,16 +1,18 @@
 /** The sets of policies that were in force, how they differ, and the set that is tried (docs/spec.md, HTTP). */
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { ok } from '../../core/base/result.ts';
+import { ok, type Result } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
-import { invalid } from '../../core/fault.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
 import type { PolicyChange } from '../../core/policy/diff.ts';
+import { viewOfReplay } from '../../core/policy/replay.ts';
 import type { ListedVersion } from '../../use-cases/policy-history.ts';
 import { DEFAULT_SHADOW_SECS, MAX_SHADOW_SECS } from '../../use-cases/policy-shadow.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { optionalOr, readNames, readPage, withBody } from './body.ts';
-import { policyFiles } from './policies.ts';
+import { name, optional, optionalOr, readNames, readPage, time, withBody } from './body.ts';
+import { policyFiles, textsOf } from './policies.ts';
 import { policyDiff, policyVersion, policyVersions, shadowStarted, shadowStatus } from './policy-shapes.ts';
 import { cursorView } from './views.ts';
 
@@ -20,6 +22,16 @@ const shadowing = z.strictObject({
     z.int().min(1).max(MAX_SHADOW_SECS).meta({ description: 'When it ends by itself.' }),
     DEFAULT_SHADOW_SECS,
   ),
+});
+
+const replaying = z.strictObject({
+  files: optional(policyFiles),
+  version: optional(z.string()).meta({ description: 'Of a set that the gateway keeps, in place of `files`.' }),
+  since: optional(time),
+  until: optional(time),
+  org_id: optional(z.string()).meta({ description: 'Only checks of this org.' }),
+  team_id: optional(name),
+  agent_id: optional(name),
 });
 
 const versionView = ({ version, state, sinceMs, untilMs, by, documents, rules }: ListedVersion) => ({
@@ -67,7 +79,7 @@ async function diff({ principal, query }: Authorized, link: Link): Promise<HttpR
 }
 
 async function startShadow({ principal, body }: Authorized<typeof shadowing>, link: Link): Promise<HttpReply> {
-  const texts = body.files.map(({ name, text }) => ({ file: name, text }));
+  const texts = textsOf(body.files);
   const started = await link.call('startShadow', { principal, texts, expiresInSecs: body.expires_in_secs });
   if (!started.ok) return started;
   const { version, documents, expiresAtMs, warnings } = started.value;
@@ -96,6 +108,43 @@ const MAX_SHOWN_CHANGES = 1_000;
 async function stopShadow({ principal }: Authorized, link: Link): Promise<HttpReply> {
   const stopped = await link.call('stopShadow', { principal });
   return stopped.ok ? ok({ status: 204, headers: unconfirmedHeaders(stopped) }) : stopped;
+}
+
+async function replay({ principal, body, bearer = '' }: Authorized<typeof replaying>, link: Link): Promise<HttpReply> {
+  const { files, version, since: sinceMs, until: untilMs } = body;
+  const given = files === undefined ? version : files;
+  if (given === undefined || (files !== undefined && version !== undefined))
+    return invalid('files', 'give either files or the version of a set that is kept');
+  const ticket = randomUUID();
+  const set = typeof given === 'string' ? { version: given } : { texts: textsOf(given) };
+  const filter = { orgId: body.org_id, teamId: body.team_id, agentId: body.agent_id, sinceMs, untilMs };
+  const started = await link.call('startReplay', { principal, ticket, set, filter });
+  if (!started.ok) return started;
+  const { incomplete } = started.value;
+  return ok({
+    status: 200,
+    headers: incomplete.length === 0 ? [] : [['svc-incomplete', incomplete.join(', ')]],
+    stream: { type: 'application/x-ndjson', chunks: replayLines(ticket, bearer, link) },
+  });
+}
+
+/** Ends with the result. A caller that leaves, or whose credential is revoked meanwhile, ends the replay. */
+async function* replayLines(ticket: string, bearer: string, link: Link): AsyncGenerator<Result<Uint8Array, Fault>> {
+  try {
+    for (;;) {
+      const known = await link.call('authenticate', { bearer });
+      if (!known.ok) return yield known;
+      const news = await link.call('nextReplay', { ticket });
+      if (!news.ok) return yield news;
+      const isLast = news.value.kind === 'result';
+      const line =
+        news.value.kind === 'result' ? { result: viewOfReplay(news.value.result) } : { progress: news.value.progress };
+      yield ok(Buffer.from(`${JSON.stringify(line)}\n`));
+      if (isLast) return;
+    }
+  } finally {
+    await link.call('leaveReplay', { ticket });
+  }
 }
 
 export const policyLifeRoutes: readonly Route[] = [
@@ -156,5 +205,15 @@ export const policyLifeRoutes: readonly Route[] = [
     answers: { 204: 'empty' },
     refusals: [503],
     handle: stopShadow,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/policies/replay',
+    access: { scope: 'admin' },
+    summary: 'Decides recorded checks again by another set of policies, with progress',
+    answers: { 200: { mediaTypes: ['application/x-ndjson'] } },
+    headers: ['svc-incomplete'],
+    refusals: [404, 409, 503],
+    ...withBody(replaying, replay),
   },
 ];

@@ -2,9 +2,6 @@
  * Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait
  * for it.
  */
-import { readlinkSync } from 'node:fs';
-import { getPriority, setPriority } from 'node:os';
-import { basename } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { ok, type Result } from '../../core/base/result.ts';
@@ -19,6 +16,7 @@ import {
 } from '../../policy-files/policy-file.ts';
 import { fingerprint } from '../../policy-files/policy-watch.ts';
 import type { PolicyText } from '../../ports/cluster.ts';
+import { lowerOwnPriority } from '../../system/thread-priority.ts';
 import { workerFile } from '../../system/worker-file.ts';
 
 /** How long one slice of long work on the main thread may delay a check. */
@@ -47,27 +45,14 @@ type Reply = Result<ReadPolicies, readonly PolicyFileProblem[]>;
 /** `fingerprint`: of the files as they were read. */
 type WholeRead = { readonly read: Reply; readonly fingerprint: string };
 
+const NICE_STEPS = 5;
+
 /** The whole life of the thread: it reads once, answers, and ends. */
 export async function runPolicyReader(main: MessagePort, reading: PolicyReading): Promise<void> {
-  lowerOwnPriority();
+  lowerOwnPriority(NICE_STEPS);
   const read =
     'path' in reading ? await readWhole(reading.path) : { read: readPolicyTexts(reading.texts), fingerprint: '' };
   main.postMessage(read satisfies WholeRead);
-}
-
-/** Steps of `nice` below the process: a third of the processor time of any other thread, where they compete. */
-const NICE_STEPS = 5;
-const LOWEST_PRIORITY = 19;
-
-/** On Linux only: elsewhere a thread has no priority of its own. There, and where it is forbidden, reading competes. */
-function lowerOwnPriority(): void {
-  if (process.platform !== 'linux') return;
-  try {
-    const thread = Number(basename(readlinkSync('/proc/thread-self')));
-    setPriority(thread, Math.min(getPriority() + NICE_STEPS, LOWEST_PRIORITY));
-  } catch {
-    // Forbidden, as some sandboxes do: reading works all the same.
-  }
 }
 
 /** Files that keep changing are read as they are; the watcher reports them once they settle. */

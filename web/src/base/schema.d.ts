@@ -1242,6 +1242,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policies/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decides recorded checks again by another set of policies, with progress
+         * @description Needs the `admin` scope.
+         */
+        post: operations["post_policies_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/ws-ticket": {
         parameters: {
             query?: never;
@@ -3648,6 +3668,22 @@ export interface components {
                 rule_id: string | null;
                 count: number;
             }[];
+        };
+        PostPoliciesReplayRequest: {
+            files?: {
+                /** @description must be 1 to 256 bytes */
+                name: string;
+                /** @description YAML, as in a policy file. */
+                text: string;
+            }[] | null;
+            /** @description Of a set that the gateway keeps, in place of `files`. */
+            version?: string | null;
+            since?: string | null;
+            until?: string | null;
+            /** @description Only checks of this org. */
+            org_id?: string | null;
+            team_id?: string | null;
+            agent_id?: string | null;
         };
         PostAuthWsTicketAnswer: {
             ticket: string;
@@ -8261,6 +8297,57 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_policies_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "files": [
+                 *         {
+                 *           "name": "a name",
+                 *           "text": "a text"
+                 *         }
+                 *       ],
+                 *       "version": null,
+                 *       "since": "2026-01-31T12:00:00Z",
+                 *       "until": "2026-01-31T12:00:00Z",
+                 *       "org_id": "acme",
+                 *       "team_id": "search",
+                 *       "agent_id": "crawler"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PostPoliciesReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description Text */
+            200: {
+                headers: {
+                    "svc-incomplete": components["headers"]["svc-incomplete"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["ServiceUnavailable"];
             default: components["responses"]["Problem"];
