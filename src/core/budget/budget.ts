@@ -258,6 +258,8 @@ export class BudgetTracker {
   ): Result<void, Exceeded> {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
+    // Most checks cost nothing, and where there are no caps either, nobody's money has to be looked at.
+    if (costMicroUsd === 0 && !this.#caps.hasAny && this.#grants === undefined) return RESERVED;
     const envelope = this.#resolve(agent);
     const held = this.#reservations.heldBy(op, envelope);
     const exceeded = envelope.firstExceeded(costMicroUsd, held, this.#epoch);

@@ -19,6 +19,8 @@ export class CapsIndex {
   /** By the tier and the narrowest scope that says something: one object for all its owners. */
   readonly #merged = new Map<string, Caps>();
   #hasLedger = false;
+  /** Whether anybody has a cap. */
+  hasAny = false;
 
   /** Returns the tiers of which a cap of all is lower now, and the orgs in which scopes have or had caps. */
   reconfigure(
@@ -34,6 +36,8 @@ export class CapsIndex {
     this.#scoped.clear();
     this.#merged.clear();
     for (const limits of scoped) this.#scoped.set(keyOf(limits.path), limits);
+    this.hasAny =
+      scoped.length > 0 || TIERS.some((tier) => PERIODS.some((period) => this.#general[tier][period] !== Infinity));
     return { lowered, orgs: new Set([...before, ...scoped].map(({ path }) => path[0] ?? '')) };
   }
 

@@ -1,4 +1,5 @@
 /** The life of an operation as a table (docs/spec.md, States and transitions). */
+import { assertNever } from '../base/result.ts';
 
 export const OP_STATES = ['pending', 'running', 'paused', 'completing', 'terminated'] as const;
 export const OP_TRIGGERS = ['allow', 'pause', 'resume', 'complete', 'terminate'] as const;
@@ -19,6 +20,38 @@ const NEXT: Readonly<Record<OpState, Readonly<Partial<Record<OpTrigger, OpState>
 
 /** The state that the trigger leads to, or undefined where the table has no such row (InvalidTransition). */
 export const nextState = (from: OpState, trigger: OpTrigger): OpState | undefined => NEXT[from][trigger];
+
+/**
+ * Adds to the count of one state. A switch, because each check counts in three places, and to find a member by a name
+ * that varies costs several times as much.
+ */
+export function addToCount(counts: OpCounts, state: OpState, added: number): void {
+  switch (state) {
+    case 'pending':
+      counts.pending += added;
+      return;
+    case 'running':
+      counts.running += added;
+      return;
+    case 'paused':
+      counts.paused += added;
+      return;
+    case 'completing':
+      counts.completing += added;
+      return;
+    case 'terminated':
+      counts.terminated += added;
+      return;
+    default:
+      assertNever(state);
+  }
+}
+
+/** How a column keeps a state: its place in OP_STATES. */
+export const CODE_OF = { pending: 0, running: 1, paused: 2, completing: 3, terminated: 4 } as const satisfies Record<
+  OpState,
+  number
+>;
 
 /** In these states an operation only waits to be swept away. */
 export const isFinished = (state: OpState): boolean => state === 'completing' || state === 'terminated';

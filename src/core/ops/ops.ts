@@ -7,6 +7,8 @@ import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.t
 import { CHUNK_BITS, Chunk, FREE, firstTaken, LIST_AT, NONE, type OpList, SLOT_MASK } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
 import {
+  addToCount,
+  CODE_OF,
   END_BY,
   isFinished,
   nextState,
@@ -36,8 +38,8 @@ export type OpPlace = { readonly from: number; readonly slot: number; readonly n
 export type ScanBudget = { steps: number };
 
 function moveOne(counts: OpCounts, from: OpState, to: OpState): void {
-  counts[from] -= 1;
-  counts[to] += 1;
+  addToCount(counts, from, -1);
+  addToCount(counts, to, 1);
 }
 
 /** Characters of errors that are kept in full, of all operations together: an agent may report a kilobyte for each. */
@@ -213,7 +215,7 @@ export class OpsRegistry {
     const to = nextState(from, trigger);
     if (to === undefined || to === from) return to;
     assert(nowMs >= chunk.updatedAtMs[at]!, 'the clock handed to the core never runs backwards');
-    chunk.states[at] = OP_STATES.indexOf(to);
+    chunk.states[at] = CODE_OF[to];
     chunk.updatedAtMs[at] = nowMs;
     const owner = chunk.owners[at]!;
     this.#recount(owner, from, to);
@@ -297,7 +299,7 @@ export class OpsRegistry {
     const from = OP_STATES[chunk.states[at]!]!;
     const owner = chunk.owners[at]!;
     assert(!isFinished(to), 'an operation is put back among those that run');
-    chunk.states[at] = OP_STATES.indexOf(to);
+    chunk.states[at] = CODE_OF[to];
     chunk.updatedAtMs[at] = atMs;
     this.#recount(owner, from, to);
     if (!isFinished(from)) return;
@@ -326,9 +328,9 @@ export class OpsRegistry {
     this.#unlink(LIST_AT.org, slot, chunk, owner.org);
     this.#unlink(LIST_AT.team, slot, chunk, owner.team);
     this.#unlink(LIST_AT.agent, slot, chunk, owner);
-    this.#counts[state] -= 1;
-    owner.org.ops[state] -= 1;
-    owner.team.ops[state] -= 1;
+    addToCount(this.#counts, state, -1);
+    addToCount(owner.org.ops, state, -1);
+    addToCount(owner.team.ops, state, -1);
     chunk.states[at] = FREE;
     this.#errorCharacters -= chunk.about.errorOf(at)?.length ?? 0;
     chunk.about.clear(at);
@@ -368,7 +370,7 @@ export class OpsRegistry {
 
   /** The first slot from this one on that holds an operation in this state, or in any. */
   #nextIn(state: OpState | undefined, from: number): number {
-    const code = state === undefined ? undefined : OP_STATES.indexOf(state);
+    const code = state === undefined ? undefined : CODE_OF[state];
     for (let slot = from; slot < this.#used; slot = (slot | SLOT_MASK) + 1) {
       const { states, live } = this.#chunkOf(slot as OpSlot);
       if (live === 0) continue;
@@ -394,7 +396,7 @@ export class OpsRegistry {
     about?: AboutFilter,
   ): { readonly ops: readonly OpSlot[]; readonly next: OpPlace | undefined } {
     const ops: OpSlot[] = [];
-    const code = state === undefined ? undefined : OP_STATES.indexOf(state);
+    const code = state === undefined ? undefined : CODE_OF[state];
     const from = place?.from ?? 0;
     let slot = place !== undefined && this.#isAt(place, list, holder) ? place.slot : holder.firstOp;
     while (slot !== NONE) {
