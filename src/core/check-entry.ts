@@ -20,20 +20,29 @@ export const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): R
 
 export class CheckEntries {
   readonly #redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
-  readonly #texts = new RedactedTexts();
+  readonly #actions = new RedactedTexts();
+  readonly #resources = new RedactedTexts();
 
   constructor(redact: (attributes: Readonly<Record<string, unknown>>) => unknown) {
     this.#redact = redact;
   }
 
   /** As operators see it: redacted, and cut. */
-  shown(text: string): string {
-    return this.#texts.cut(text, MAX_SHOWN_TEXT);
+  shownAction(action: string): string {
+    return this.#actions.cut(action, MAX_SHOWN_TEXT);
+  }
+
+  /** The same. */
+  shownResource(resource: string): string {
+    return this.#resources.cut(resource, MAX_SHOWN_TEXT);
   }
 
   payloadOf(command: CheckCommand): Record<string, unknown> {
     const { action, resource, dryRun } = command;
-    const payload: Record<string, unknown> = { action: this.#texts.of(action), resource: this.#texts.of(resource) };
+    const payload: Record<string, unknown> = {
+      action: this.#actions.of(action),
+      resource: this.#resources.of(resource),
+    };
     addAsked(payload, command, this.#redact);
     if (dryRun) payload.dry_run = true;
     return payload;
@@ -42,6 +51,6 @@ export class CheckEntries {
   /** If no rule decided, the reason repeats the action and the resource, cut. */
   reasonOf({ agent, action, resource }: CheckCommand, reason: string, cause: DecisionCause | undefined): string {
     if (cause !== 'no_rule') return redactText(reason);
-    return noPolicyAllows({ agent, action: this.#texts.of(action), resource: this.#texts.of(resource) }).reason;
+    return noPolicyAllows({ agent, action: this.#actions.of(action), resource: this.#resources.of(resource) }).reason;
   }
 }

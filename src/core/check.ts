@@ -208,7 +208,7 @@ export class Checker {
     if (from === 'pending') this.#describe(command, slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && about !== undefined && isAllowed(outcome))
-      ops.addAction(slot, this.#shown(command.action));
+      ops.addAction(slot, this.#entries.shownAction(command.action));
     else if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd && budgets.heldUntilMs(slot) === heldUntilMs)
       return outcome;
     // Set, not spread: this is the way of every further check of an operation that holds money.
@@ -346,11 +346,8 @@ export class Checker {
 
   /** What a new operation is about. One that runs stays what it was, whatever else is allowed to it. */
   #describe({ action, resource, estimatedCostMicroUsd }: CheckCommand, slot: OpSlot): void {
-    this.#state.ops.describe(slot, this.#shown(action), this.#shown(resource), estimatedCostMicroUsd);
-  }
-
-  #shown(text: string): string {
-    return this.#entries.shown(text);
+    const entries = this.#entries;
+    this.#state.ops.describe(slot, entries.shownAction(action), entries.shownResource(resource), estimatedCostMicroUsd);
   }
 
   /** Notes why a pending operation waits. */

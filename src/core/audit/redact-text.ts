@@ -81,6 +81,8 @@ const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
 const SERVICE_TOKEN =
   /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
 const SHORTEST_SECRET = 22;
+/** Every text that is redacted has a separator, or the beginning of a credential. Most texts have neither. */
+const MAY_HOLD_SECRET = /[=:\s]|svc|eyJ|-----BEGIN|gh[pousr]_|github_pat_|glpat-|xox|AIza|sk-/;
 
 // Neither of their runs can contain the prefix itself, so each character is examined once.
 const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#]+@/g;
@@ -92,6 +94,7 @@ const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
  * parameter, a header, an option, a variable or a JSON member.
  */
 export function redactText(text: string): string {
+  if (!MAY_HOLD_SECRET.test(text)) return text;
   if (looksSecret(text)) return REDACTED;
   // Every URL and every name with a value contains one of these; most actions and resources do not.
   if (!SEPARATOR.test(text)) return text;

@@ -8,20 +8,39 @@ const MAX_KEPT = 256;
 
 /**
  * Redacts actions and resources. The same few come with nearly all checks: they are redacted once, and whoever keeps
- * what this returns keeps one string for all of them. A text takes the place of another whose place is the same.
+ * what this returns keeps one string for all of them. A text is remembered when it comes for the second time, because
+ * most that come once never come again; it takes the place of another whose place is the same.
  */
 export class RedactedTexts {
   readonly #texts: string[] = new Array<string>(PLACES).fill('');
   readonly #redacted: string[] = new Array<string>(PLACES).fill('');
+  /** The marks of the texts that came last and were not remembered. */
+  readonly #marks = new Int32Array(PLACES);
+  // One check asks for the same text more than once.
+  #last = '';
+  #lastRedacted = '';
 
   of(text: string): string {
+    if (text !== this.#last) {
+      this.#lastRedacted = this.#find(text);
+      this.#last = text;
+    }
+    return this.#lastRedacted;
+  }
+
+  #find(text: string): string {
     if (text.length > MAX_KEPT) return redactText(text);
-    const at = placeOf(text);
+    const mark = markOf(text);
+    const at = mark & (PLACES - 1);
     if (this.#texts[at] === text) return this.#redacted[at]!;
     const own = copyOf(text);
     const redacted = redactText(own);
-    this.#texts[at] = own;
-    this.#redacted[at] = redacted;
+    if (this.#marks[at] === mark) {
+      this.#texts[at] = own;
+      this.#redacted[at] = redacted;
+    } else {
+      this.#marks[at] = mark;
+    }
     return redacted;
   }
 
@@ -33,11 +52,11 @@ export class RedactedTexts {
 }
 
 /** The ends of names differ most. */
-function placeOf(text: string): number {
+function markOf(text: string): number {
   const { length } = text;
   if (length < 4) return length;
   const at = length - 1;
   const last = Math.imul(text.charCodeAt(at), 31) + text.charCodeAt(at - 1);
   const before = Math.imul(text.charCodeAt(at - 2), 31) + text.charCodeAt(length >> 1);
-  return (Math.imul(last, 961) + before + Math.imul(length, 37)) & (PLACES - 1);
+  return (Math.imul(last, 961) + before + Math.imul(length, 37)) | 0;
 }

@@ -47,8 +47,8 @@ export function cutText(text: string, length: number): string {
  * memory. The engine copies the parts of a concatenation when one of its characters is read.
  */
 export function copyOf(text: string): string {
-  const whole = `${text} `;
-  return whole.charCodeAt(text.length) === 0x20 ? whole.slice(0, text.length) : text;
+  const whole = text.slice(0, 1) + text.slice(1);
+  return whole.charCodeAt(0) === text.charCodeAt(0) ? whole : text;
 }
 
 /** Whether every escape of a URL is one, and all of them are UTF-8. */
