@@ -13,7 +13,7 @@
 
 import { escapeControls, quote, quoteOrNull } from '../base/text.ts';
 import { rfc3339 } from '../base/time.ts';
-import type { AuditDraft, Lineage } from './audit.ts';
+import { type AuditDraft, type Lineage, NO_LINEAGE } from './audit.ts';
 
 /** The predecessor that the first entry ever written names. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -27,22 +27,50 @@ export const PREV_HASH_LENGTH = PREV_HASH_PREFIX.length + HASH_HEX_LENGTH + 1;
 /** Bytes from `,"hash":` to the closing brace, the line feed not counted. */
 export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
 
+/** What is quoted again and again is remembered, up to so many of each. */
+const MOST_REMEMBERED = 1_000;
+
+/** An agent as entries have it, and the actor of the last of them. */
+class Who {
+  readonly lineage: string;
+  #actor: string | undefined;
+  #quoted = '';
+
+  constructor({ orgId, teamId, agentId }: Lineage) {
+    // An agent without an org has none in the log (docs/spec.md, Audit).
+    this.lineage = `{"org_id":${quoteOrNull(orgId === '' ? null : orgId)},"team_id":${quoteOrNull(teamId)},"agent_id":${quoteOrNull(agentId)}}`;
+  }
+
+  quoted(actor: string): string {
+    if (actor !== this.#actor) {
+      this.#quoted = quote(actor);
+      this.#actor = actor;
+    }
+    return this.#quoted;
+  }
+}
+
+const known = new Map<Lineage, Who>();
 // Entries that follow each other often share their agent, and the rule that decided.
 let lineageSeen: Lineage | undefined;
-let lineageText = '';
+let whoSeen = new Who(NO_LINEAGE);
 let rulingSeen: Pick<AuditDraft, 'decision' | 'reason' | 'policy' | 'ruleId' | 'cause'> = {};
 let payloadSeen: AuditDraft['payload'];
 let payloadText = '{}';
 let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"cause":null,"actor":';
 
-function lineageOf(lineage: Lineage): string {
-  if (lineage !== lineageSeen) {
-    const { orgId, teamId, agentId } = lineage;
-    // An agent without an org has none in the log (docs/spec.md, Audit).
-    lineageText = `{"org_id":${quoteOrNull(orgId === '' ? null : orgId)},"team_id":${quoteOrNull(teamId)},"agent_id":${quoteOrNull(agentId)}}`;
-    lineageSeen = lineage;
-  }
-  return lineageText;
+function whoIs(lineage: Lineage): Who {
+  if (lineage === lineageSeen) return whoSeen;
+  lineageSeen = lineage;
+  whoSeen = known.get(lineage) ?? learn(lineage);
+  return whoSeen;
+}
+
+function learn(lineage: Lineage): Who {
+  if (known.size >= MOST_REMEMBERED) known.clear();
+  const who = new Who(lineage);
+  known.set(lineage, who);
+  return who;
 }
 
 function rulingOf(draft: AuditDraft): string {
@@ -80,9 +108,18 @@ function encodePayload(payload: Readonly<Record<string, unknown>>): string {
   for (const key in payload) {
     const value = payload[key];
     const json = typeof value === 'string' ? quote(value) : jsonOf(value);
-    if (json !== undefined) text += text === '' ? `{${quote(key)}:${json}` : `,${quote(key)}:${json}`;
+    if (json !== undefined) text += (text === '' ? '{' : ',') + (quotedKeys.get(key) ?? quoteKey(key)) + json;
   }
   return text === '' ? '{}' : `${text}}`;
+}
+
+/** With the colon. The same few keys are in nearly all payloads. */
+const quotedKeys = new Map<string, string>();
+
+function quoteKey(key: string): string {
+  const quoted = `${quote(key)}:`;
+  if (quotedKeys.size < MOST_REMEMBERED) quotedKeys.set(key, quoted);
+  return quoted;
 }
 
 function jsonOf(value: unknown): string | undefined {
@@ -96,7 +133,8 @@ function jsonOf(value: unknown): string | undefined {
  */
 export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
   const { opId, payload } = draft;
-  return `,"timestamp":"${rfc3339(timestampMs)}","event_type":"${draft.eventType}","lineage":${lineageOf(
-    draft.lineage,
-  )},"op_id":${quoteOrNull(opId)}${rulingOf(draft)}${quote(draft.actor)},"payload":${payload === undefined ? '{}' : payloadOf(payload)}`;
+  const who = whoIs(draft.lineage);
+  return `,"timestamp":"${rfc3339(timestampMs)}","event_type":"${draft.eventType}","lineage":${who.lineage},"op_id":${quoteOrNull(
+    opId,
+  )}${rulingOf(draft)}${who.quoted(draft.actor)},"payload":${payload === undefined ? '{}' : payloadOf(payload)}`;
 }
