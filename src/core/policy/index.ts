@@ -13,6 +13,8 @@ import { pathOf } from './scope.ts';
 
 /** Trying so few rules is as fast as looking them up. */
 const FEW_RULES = 4;
+/** Rules with so few patterns of resources among them are tried faster than they are found by the resource. */
+const FEW_PATTERNS = 8;
 /**
  * A rule is found by each of its actions together with each of its resources. Where that is more than so many pairs, it
  * is found by the longer of the two lists alone.
@@ -24,6 +26,8 @@ const KNOWN_ACTIONS = 256;
 
 /** By the key of a resource, the places of rules. */
 type ByResource = ReadonlyMap<number, readonly number[]>;
+/** The rules of an action: by resource, and the places of them all where these are few. */
+type OfAction = { readonly tables: readonly ByResource[]; readonly few: readonly number[] | undefined };
 type LookUp = (action: string, resource: string) => readonly number[];
 
 /** The rules of one scope, by what their patterns match. */
@@ -63,22 +67,25 @@ function* buildingLookUp(rules: readonly CompiledRule[]): Steps<LookUp> {
     }
     yield;
   }
-  const knownActions = new Map<string, readonly ByResource[]>();
-  const learn = (action: string): readonly ByResource[] => {
+  const knownActions = new Map<string, OfAction>();
+  const learn = (action: string): OfAction => {
     const { keys, count } = actions.find(action);
-    const found = keys.slice(0, count).flatMap((key) => places.get(key) ?? []);
+    const tables = keys.slice(0, count).flatMap((key) => places.get(key) ?? []);
+    const found = { tables, few: ifFew(tables, rules) };
     if (knownActions.size >= KNOWN_ACTIONS) knownActions.clear();
     knownActions.set(copyOf(action), found);
     return found;
   };
   const merged: number[] = [];
   return (action, resource) => {
+    const { tables, few } = knownActions.get(action) ?? learn(action);
+    if (few !== undefined) return few;
     const { keys, count } = resources.find(resource);
     let only: readonly number[] = NO_PLACES;
     if (merged.length > 0) merged.length = 0;
-    for (const ofAction of knownActions.get(action) ?? learn(action)) {
+    for (const byResource of tables) {
       for (let nth = 0; nth < count; nth += 1) {
-        const list = ofAction.get(keys[nth]!);
+        const list = byResource.get(keys[nth]!);
         if (list === undefined) continue;
         if (only.length === 0) only = list;
         else addTo(merged, merged.length === 0 ? only : NO_PLACES, list);
@@ -86,6 +93,21 @@ function* buildingLookUp(rules: readonly CompiledRule[]): Steps<LookUp> {
     }
     return merged.length === 0 ? only : sortOnce(merged);
   };
+}
+
+/** The places in all these tables, in their order, each once. Looks at no more of them than can be few. */
+function ifFew(tables: readonly ByResource[], rules: readonly CompiledRule[]): readonly number[] | undefined {
+  const places = new Set<number>();
+  let patterns = 0;
+  for (const table of tables)
+    for (const list of table.values())
+      for (const place of list) {
+        if (places.has(place)) continue;
+        places.add(place);
+        patterns += rules[place]?.rule.resources.length ?? 0;
+        if (patterns > FEW_PATTERNS) return undefined;
+      }
+  return [...places].sort((one, other) => one - other);
 }
 
 function within(
