@@ -767,8 +767,7 @@ export interface paths {
         put?: never;
         /**
          * Puts on record what was refused on the side of the agent, without a check
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_agents_self_refusals"];
         delete?: never;
@@ -1123,8 +1122,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Explains what policies decide for a check, how each rule evaluates, and what would overrule them; records
-         * nothing
+         * Explains what policies decide for a check, how each rule evaluates, and what would overrule them; records nothing
          * @description Needs the `read` scope.
          */
         post: operations["post_policies_explain"];
@@ -1613,8 +1611,7 @@ export interface paths {
         put?: never;
         /**
          * Evaluates one access request (AuthZEN 1.0)
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_access_v1_evaluation_root"];
         delete?: never;
@@ -1634,8 +1631,7 @@ export interface paths {
         put?: never;
         /**
          * Evaluates up to 1,000 access requests (AuthZEN 1.0)
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_access_v1_evaluations_root"];
         delete?: never;
@@ -1675,8 +1671,7 @@ export interface paths {
         put?: never;
         /**
          * Decides about a tool's call or any other action (OPA Data API)
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_v1_data_svc_authz_decision_root"];
         delete?: never;
@@ -1696,8 +1691,7 @@ export interface paths {
         put?: never;
         /**
          * Answers a hook of Claude Code before or after a tool call
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_hooks_claude_code"];
         delete?: never;
@@ -1717,8 +1711,7 @@ export interface paths {
         put?: never;
         /**
          * Answers a hook of Codex before or after a tool call
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_hooks_codex"];
         delete?: never;
@@ -1738,8 +1731,7 @@ export interface paths {
         put?: never;
         /**
          * Answers a hook of Cursor before or after a tool call
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_hooks_cursor"];
         delete?: never;
@@ -1759,8 +1751,7 @@ export interface paths {
         put?: never;
         /**
          * Answers a hook of GitHub Copilot before or after a tool call
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_hooks_copilot"];
         delete?: never;
@@ -1780,8 +1771,7 @@ export interface paths {
         put?: never;
         /**
          * Answers a hook of Gemini CLI before or after a tool call
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_hooks_gemini"];
         delete?: never;
@@ -1801,8 +1791,7 @@ export interface paths {
         put?: never;
         /**
          * Answers an interceptor of AGENT-HOOKS-0.1 with its verdict
-         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent:
-         * <org>/<team>/<agent>`.
+         * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_v1_agent_hooks_intercept_root"];
         delete?: never;
@@ -1902,8 +1891,7 @@ export interface paths {
         put?: never;
         /**
          * CheckAction, over Connect
-         * @description The method of `svc.governance.v1.PolicyService` as JSON (Connect, unary); see its .proto file
-         * for the fields.
+         * @description The method of `svc.governance.v1.PolicyService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["CheckAction"];
         delete?: never;
@@ -1923,8 +1911,7 @@ export interface paths {
         put?: never;
         /**
          * BatchCheckActions, over Connect
-         * @description The method of `svc.governance.v1.PolicyService` as JSON (Connect, unary); see its .proto file
-         * for the fields.
+         * @description The method of `svc.governance.v1.PolicyService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["BatchCheckActions"];
         delete?: never;
@@ -1944,8 +1931,7 @@ export interface paths {
         put?: never;
         /**
          * RegisterAgent, over Connect
-         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for
-         * the fields.
+         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["RegisterAgent"];
         delete?: never;
@@ -1965,8 +1951,7 @@ export interface paths {
         put?: never;
         /**
          * DeregisterAgent, over Connect
-         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for
-         * the fields.
+         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["DeregisterAgent"];
         delete?: never;
@@ -1986,8 +1971,7 @@ export interface paths {
         put?: never;
         /**
          * CompleteOp, over Connect
-         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for
-         * the fields.
+         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["CompleteOp"];
         delete?: never;
@@ -2007,8 +1991,7 @@ export interface paths {
         put?: never;
         /**
          * RecordUsage, over Connect
-         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for
-         * the fields.
+         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["RecordUsage"];
         delete?: never;
@@ -2028,8 +2011,7 @@ export interface paths {
         put?: never;
         /**
          * AckOpControl, over Connect
-         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for
-         * the fields.
+         * @description The method of `svc.governance.v1.AgentService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["AckOpControl"];
         delete?: never;
@@ -2049,8 +2031,7 @@ export interface paths {
         put?: never;
         /**
          * WaitApproval, over Connect
-         * @description The method of `svc.governance.v1.ApprovalService` as JSON (Connect, unary); see its .proto file
-         * for the fields.
+         * @description The method of `svc.governance.v1.ApprovalService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["WaitApproval"];
         delete?: never;
@@ -2070,8 +2051,7 @@ export interface paths {
         put?: never;
         /**
          * CancelApproval, over Connect
-         * @description The method of `svc.governance.v1.ApprovalService` as JSON (Connect, unary); see its .proto file
-         * for the fields.
+         * @description The method of `svc.governance.v1.ApprovalService` as JSON (Connect, unary); see its .proto file for the fields.
          */
         post: operations["CancelApproval"];
         delete?: never;
@@ -2613,15 +2593,9 @@ export interface components {
             agent: {
                 /** @default  */
                 org_id: string | null;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 team_id: string;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             };
         };
@@ -2859,30 +2833,18 @@ export interface components {
             agent: {
                 /** @default  */
                 org_id: string | null;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 team_id: string;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             };
             credential_token?: string | null;
             parent?: {
                 /** @default  */
                 org_id: string | null;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 team_id: string;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             } | null;
         };
@@ -2949,15 +2911,9 @@ export interface components {
             agent: {
                 /** @default  */
                 org_id: string | null;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 team_id: string;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             };
             cost_usd?: number | null;
@@ -3064,8 +3020,7 @@ export interface components {
         };
         PostHaltsRequest: {
             /**
-             * @description global, org:<id>, team:<org>/<team>, agent:<org>/<team>/<agent> or
-             * lineage:<org>/<team>/<agent>
+             * @description global, org:<id>, team:<org>/<team>, agent:<org>/<team>/<agent> or lineage:<org>/<team>/<agent>
              * @example org:acme
              */
             scope: string;
@@ -3108,9 +3063,7 @@ export interface components {
             ops_affected: number;
             /** @description How many registered agents it covers. */
             agents_matched: number;
-            /**
-             * @description Where nobody who is known is in the scope: the one that is most like it, if there is one.
-             */
+            /** @description Where nobody who is known is in the scope: the one that is most like it, if there is one. */
             nearest_scope: string | null;
         };
         GetHaltsAnswer: {
@@ -3466,29 +3419,17 @@ export interface components {
             agent: {
                 /** @default  */
                 org_id: string | null;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 team_id: string;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             };
             caller?: {
                 /** @default  */
                 org_id: string | null;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 team_id: string;
-                /**
-                 * @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or
-                 * invisible characters, or "/", and must not be "." or ".."
-                 */
+                /** @description must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." */
                 agent_id: string;
             } | null;
             /** @description must be at most 256 bytes */
@@ -3762,9 +3703,7 @@ export interface components {
             first_id?: number | null;
             gateway?: string | null;
             peers?: {
-                /**
-                 * @description must be the name of a gateway: at most 64 letters, digits, dots, underscores and hyphens
-                 */
+                /** @description must be the name of a gateway: at most 64 letters, digits, dots, underscores and hyphens */
                 gateway: string;
                 id: number;
                 /** @description must be the hash of that entry: 64 lower-case hexadecimal digits */
@@ -3818,8 +3757,7 @@ export interface components {
                 /** @description One start of the gateway. */
                 run: string;
                 /**
-                 * @description `suspect`: its lease is over; it may come back. `retired`: another run has taken its
-                 * place.
+                 * @description `suspect`: its lease is over; it may come back. `retired`: another run has taken its place.
                  * @enum {string}
                  */
                 state: "live" | "suspect" | "retired";
@@ -3913,9 +3851,7 @@ export interface components {
                 p95: number | null;
                 p99: number | null;
             } | null;
-            /**
-             * @description At most 50 of each: the rules that decided most, the busiest agents, those that spent most.
-             */
+            /** @description At most 50 of each: the rules that decided most, the busiest agents, those that spent most. */
             top: {
                 rules: {
                     policy: string;
@@ -3974,10 +3910,7 @@ export interface components {
                     p99: number | null;
                 } | null;
             }[];
-            /**
-             * @description There were too many orgs to count each by itself, or a gateway of the cluster has not
-             * answered.
-             */
+            /** @description There were too many orgs to count each by itself, or a gateway of the cluster has not answered. */
             incomplete: boolean;
         };
         GetTopologyOverviewAnswer: {
@@ -4524,14 +4457,12 @@ export interface components {
              */
             database: "not_configured" | "reachable" | "unreachable";
             /**
-             * @description Present only while a witness of SVC_AUDIT_WITNESS does not take checkpoints. Checks are
-             * recorded as ever.
+             * @description Present only while a witness of SVC_AUDIT_WITNESS does not take checkpoints. Checks are recorded as ever.
              * @constant
              */
             audit_witness?: "unreachable";
             /**
-             * @description Present only while keys, registrations and spend cannot be written to the data directory.
-             * Checks still work.
+             * @description Present only while keys, registrations and spend cannot be written to the data directory. Checks still work.
              * @constant
              */
             store?: "unwritable";
@@ -4541,8 +4472,7 @@ export interface components {
              */
             cluster?: "reachable" | "unreachable" | "wrong_clock";
             /**
-             * @description Present only while messages cannot be exchanged with the other gateways of the cluster.
-             * Checks do not need them.
+             * @description Present only while messages cannot be exchanged with the other gateways of the cluster. Checks do not need them.
              * @constant
              */
             bus?: "unreachable";
