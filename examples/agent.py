@@ -35,14 +35,14 @@ def call(method, message, bearer=None):
     except (OSError, http.client.HTTPException) as error:
         raise GatewayError(f'{URL} cannot be reached: {error}') from None
     except ValueError:
-        raise GatewayError(f'what answers at {URL} is no gateway') from None
+        raise GatewayError(f'the server at {URL} is not a gateway') from None
 
 
 def message_in(error):
     try:
         return json.load(error)['message']
     except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
-        return f'what answers at {URL} with status {error.code} is no gateway'  # a proxy before it, as while it restarts
+        return f'the server at {URL} with status {error.code} is not a gateway'  # a proxy before it, as while it restarts
 
 
 def say(text):

@@ -266,7 +266,7 @@ export const VARIABLES = {
       oneOf('open', 'setup'),
       '`open` or `setup`',
       undefined,
-      '`open`: whoever registers first becomes the owner; `setup`: only with the setup link that is printed at the start, or with the admin API key as bearer',
+      '`open`: the first to register becomes the owner; `setup`: only with the setup link that is printed at the start, or with the admin API key as bearer',
     ),
     fallbackRule: '`open` if HTTP listens on a loopback address, else `setup`',
   },

@@ -27,7 +27,7 @@ import { openTls } from './start-tls.ts';
 import { StartWait } from './start-wait.ts';
 import { startTimers } from './timers.ts';
 
-/** `link` is where the operator makes it; undefined: whoever registers first becomes the owner. */
+/** `link` is where the operator makes it; undefined: the first to register becomes the owner. */
 type FirstAccount = { readonly link: string | undefined };
 
 export type Gateway = {

@@ -234,7 +234,7 @@ const ofTls = (tls: TlsFiles): readonly Metric[] => [
     'When the certificate ends that clients are shown.',
     () => tls.endMs / 1000,
   ),
-  gauge('svc_tls_files_valid', '0 while the TLS files are wrong, and those before stay in force.', () =>
+  gauge('svc_tls_files_valid', '0 while the TLS files are invalid and the previous ones stay in force.', () =>
     tls.fault === undefined ? 1 : 0,
   ),
 ];
@@ -402,7 +402,7 @@ function ofCluster(cluster: ClusterMeasures): readonly (Metric | Histogram)[] {
     {
       name: 'svc_cluster_exchange_duration_seconds',
       type: 'histogram',
-      help: 'Time from telling the ledger what was spent to its answer, or its failure.',
+      help: 'Time from a report of spending to the ledger until its answer, or its failure.',
       buckets: BUCKET_SECS,
       read: () => {
         const { counts, sumMs } = cluster.exchanges();

@@ -131,7 +131,7 @@ export async function openCluster(
   const settles = (): Settlement | undefined => {
     const before = settlementIn(store);
     const accounts = before?.owners.length ?? 0;
-    if (accounts > 0) log.info('settling what the run before has spent', { accounts });
+    if (accounts > 0) log.info('settling the spending of the previous run', { accounts });
     return before;
   };
   const members = createPostgresMembers({ postgres, pool, run, leaseMs: LEASE_MS, settles });
@@ -290,7 +290,7 @@ function startOf(
       if (membership.isReplaced) return; // the ledger takes nothing of it any more
       // Its data directory has what was spent, and the next start settles it.
       if (isReported) await members.leave();
-      else log.warn('what was spent could not be reported to the ledger; it counts once this gateway starts again');
+      else log.warn('spending could not be reported to the ledger; it counts once this gateway starts again');
     });
     closers.add('calls of webhooks', () => webhooks.close());
     const others = membership.others().map((other: Member) => other.name);
@@ -304,9 +304,12 @@ async function warnOfOtherKeys(peers: Peers, own: SigningKeys, log: StartContext
   const asked = await peers.askAll('signing-key', {});
   const others = asked.ok ? asked.value.answers.filter(({ answer }) => own.verifier(answer.kid) === undefined) : [];
   if (others.length === 0) return;
-  log.warn('other gateways sign tokens with a key that this one does not know: set SVC_JWT_PRIVATE_KEY alike at all', {
-    others: others.map(({ from }) => from.name),
-  });
+  log.warn(
+    'other gateways sign tokens with a key that this one does not know: set the same SVC_JWT_PRIVATE_KEY on all gateways',
+    {
+      others: others.map(({ from }) => from.name),
+    },
+  );
 }
 
 type Kept = {
@@ -350,7 +353,7 @@ function keepMembership(
 function outageOf({ isReplaced, isCutOff }: KeptMembership, onOutage: OnOutage): string | undefined {
   if (isReplaced) return 'this gateway has been replaced by another one and is stopping';
   if (!isCutOff || onOutage === 'serve') return undefined;
-  return 'this gateway cannot reach the database of its cluster, so what was revoked meanwhile is unknown to it';
+  return 'this gateway cannot reach the database of its cluster, so it does not know what has been revoked since';
 }
 
 /** The first gateway of a cluster brings the registrations that it had when it was alone. */

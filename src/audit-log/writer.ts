@@ -180,7 +180,7 @@ export class AuditWriter {
   get displacement(): string | undefined {
     return this.#isInPlace
       ? undefined
-      : `${this.#segment?.path} was moved or deleted; put it back, or restart the gateway to continue after what is left`;
+      : `${this.#segment?.path} was moved or deleted; put it back, or restart the gateway to continue after the remaining entries`;
   }
 
   /**

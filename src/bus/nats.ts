@@ -325,7 +325,7 @@ const addressOf = ({ host, port }: NatsServer): string => `${isIP(host) === 6 ? 
 async function greetingOf(server: NatsServer, signal: AbortSignal): Promise<void> {
   const at = addressOf(server);
   const { isTlsRequired, isTlsOffered } = await readGreeting(server, signal).catch((error: unknown) => {
-    throw error instanceof NotNats ? new BusRefused(`what answers at ${at} is not NATS; correct SVC_BUS_URL`) : error;
+    throw error instanceof NotNats ? new BusRefused(`the server at ${at} is not NATS; correct SVC_BUS_URL`) : error;
   });
   if (isTlsRequired && !server.isTls)
     throw new BusRefused(`${at} takes encrypted connections only; write tls:// in place of nats:// in SVC_BUS_URL`);

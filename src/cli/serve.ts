@@ -145,7 +145,7 @@ function welcome(config: Config, { listening, policies, setup, bootstrap }: Gate
 /** The link is shown here and nowhere else, and works until the first account is made or the gateway ends. */
 const firstAccount = ({ link }: NonNullable<Gateway['setup']>): readonly string[] =>
   link === undefined
-    ? ['  setup      whoever registers first becomes the owner (SVC_AUTH_FIRST_ACCOUNT)']
+    ? ['  setup      the first to register becomes the owner (SVC_AUTH_FIRST_ACCOUNT)']
     : [
         `  setup      to make the owner account, open ${link}`,
         '             or register with the admin API key as bearer',

@@ -39,7 +39,7 @@ const MAX_WAITING = 10_000;
 const OVERLOADED: Fault = {
   kind: 'overloaded',
   retryAfterSecs: 1,
-  what: 'the number of those who wait for the database',
+  what: 'the number of requests that wait for the database',
 };
 
 /**

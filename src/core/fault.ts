@@ -131,7 +131,7 @@ export function explain(fault: Fault): string {
     case 'invalid_transition':
       return explainTransition(fault);
     case 'own_request':
-      return `approval ${fault.approvalId} was requested by whoever is behind this credential; somebody else must approve it`;
+      return `approval ${fault.approvalId} was requested by the person behind this credential; somebody else must approve it`;
     case 'not_approver':
       return `approval ${fault.approvalId} is for ${fault.approvers.join(', ')} to decide`;
     case 'halted':
@@ -155,7 +155,7 @@ export function explain(fault: Fault): string {
     case 'rate_limited':
       return `the rate limit of ${fault.limit} requests per minute is exceeded; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'unreachable_gateway':
-      return `gateway ${fault.gateway} did not answer in time, and may have done what it was asked; look before you retry`;
+      return `gateway ${fault.gateway} did not answer in time, and may have carried out the request; check before you retry`;
     case 'overloaded':
       return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'method_not_allowed':

@@ -31,7 +31,7 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     remedy: 'Use the trace and span of your own operation.',
   },
   own_request: {
-    meaning: 'whoever asks for an approval may not give it, nor may a key that the same person made',
+    meaning: 'the requester of an approval may not give it, nor may a key that the same person made',
     remedy: 'Have somebody else decide, with a credential of their own.',
   },
   not_approver: {
@@ -82,7 +82,7 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     remedy: 'Say which with `?org_id=`.',
   },
   conflict: {
-    meaning: 'what exists already does not allow this, such as a token of another agent, or a limit on API keys',
+    meaning: 'the present state does not allow this, such as a token of another agent, or a limit on API keys',
     remedy: 'Do what `detail` says.',
   },
   policy_invalid: {
@@ -159,7 +159,7 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
   },
   internal: {
     meaning: 'a mistake of the gateway',
-    remedy: 'Report it, with what the log of the gateway says. Whether the request took effect is unknown.',
+    remedy: 'Report it, with the lines of the gateway log. Whether the request took effect is unknown.',
   },
 };
 

@@ -113,7 +113,7 @@ function tomlWith(agent: CodingAgent, text: string, installation: Installation):
   try {
     parse(whole);
   } catch {
-    throw new UnusableFile('its own hooks are in a form that none can be added to; write them as [[hooks.<event>]]');
+    throw new UnusableFile('its own hooks are in a form that cannot be extended; write them as [[hooks.<event>]]');
   }
   return whole;
 }

@@ -37,7 +37,7 @@ export async function guard({ address, credential, server, command, pinsPath }: 
   const gateway = new Gateway(calls, credential);
   // An empty list of tools would be all that a person sees of it.
   void gateway.isKnown().then(({ known, reason }) => {
-    if (!known && !isOver) log(`every call is denied as long as this holds: ${reason}`);
+    if (!known && !isOver) log(`every call is denied until this is fixed: ${reason}`);
   });
   const session = new Session({
     gateway,

@@ -34,7 +34,7 @@ export class Instructions {
       if (await this.#pins.hasInstructions(server, text)) return true;
       this.#warn(
         server,
-        `the instructions of ${server} are not those that it gave first; they are withheld until \`svc mcp pins accept ${server} ${INSTRUCTIONS}\``,
+        `the instructions of ${server} have changed since it first gave them; they are withheld until \`svc mcp pins accept ${server} ${INSTRUCTIONS}\``,
       );
     } catch (error) {
       this.#warn(server, `the instructions of ${server} are withheld: cannot store pins: ${messageOf(error)}`);

@@ -188,7 +188,7 @@ const acceptCommand = (server: string, tool: string): string => `svc mcp pins ac
 
 /** Why a call of a changed tool is refused. */
 export const changedReason = (server: string, tool: string): string =>
-  `the tool ${tool} of ${server} ${CHANGED}; whoever trusts the change accepts it with \`${acceptCommand(server, tool)}\``;
+  `the tool ${tool} of ${server} ${CHANGED}; if you trust the change, accept it with \`${acceptCommand(server, tool)}\``;
 
 const failing = (message: string): Items => ({ failure: errorOf(0, RPC_CODE.internal, message) });
 

@@ -99,7 +99,7 @@ class Lines {
 const isBlank = (line: Buffer): boolean => line.length < 64 && line.toString('latin1').trim() === '';
 
 function noiseIn(value: unknown): Noise {
-  const noise = { problem: 'a line that is no JSON-RPC message', code: RPC_CODE.invalidRequest };
+  const noise = { problem: 'a line that is not a JSON-RPC message', code: RPC_CODE.invalidRequest };
   if (!isMapping(value) || !isId(value.id)) return noise;
   const { id, method } = value;
   if (method === undefined) return { ...noise, answered: id };

@@ -31,7 +31,7 @@ const MAX_WAITING = 10_000;
 const FULL = fail({
   kind: 'overloaded',
   retryAfterSecs: 5,
-  what: 'the number of those who wait for approvals',
+  what: 'the number of waits for approvals',
 } as const);
 
 /** `ticket` names the wait for whoever ends it early. */

@@ -175,7 +175,7 @@ describe.skipIf(NATS_SERVER === undefined)('the bus over NATS', () => {
     other.on('connection', (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
     const { port } = other.address() as AddressInfo;
     expect(await refusedBy(`nats://127.0.0.1:${port}`)).toBe(
-      `BusRefused: what answers at 127.0.0.1:${port} is not NATS; correct SVC_BUS_URL`,
+      `BusRefused: the server at 127.0.0.1:${port} is not NATS; correct SVC_BUS_URL`,
     );
   });
 

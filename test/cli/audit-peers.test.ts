@@ -112,7 +112,7 @@ describe('audit verify --peers', () => {
     const { status, stdout } = await verify();
     expect([status, stdout]).toEqual([
       1,
-      expect.stringMatching(/^BROKEN {2}one: what it has signed is forged: the signature does not match$/m),
+      expect.stringMatching(/^BROKEN {2}one: its signatures are forged: the signature does not match$/m),
     ]);
     expect(stdout).toContain('ok    two'); // what is not genuine is not believed of others either
   });

@@ -80,7 +80,7 @@ describe('bearer', () => {
     }
     const given = await cli.run(['ops', 'ls'], { env: { ...here(), SVC_CLI_API_KEY: ADMIN_KEY } });
     expect(given.stderr).toMatch(
-      /\nRun `svc login` to begin one with the API key that you gave: a session comes before it\.\n$/,
+      /\nRun `svc login` to begin one with the API key that you gave: a session takes precedence over it\.\n$/,
     );
   });
 

@@ -93,7 +93,7 @@ describe('the command line at a cluster', () => {
     ).toEqual([ordered('pause', 'home-one'), ordered('pause', 'home-two')]);
     expect(await svc('ops', 'pause', '--all', '--op-home', 'home-two')).toMatchObject({
       status: 2,
-      stderr: 'error: --op-home says where an operation is that is named by its id\nGive its id.\n',
+      stderr: 'error: --op-home names the gateway of an operation given by its id\nGive its id.\n',
     });
     expect((await svc('ops', 'pause', 'orgs:s')).stderr).toBe(
       'error: operation orgs:s exists in several orgs\nSay which org with --org, or which gateway of a cluster with --op-home.\n',
@@ -106,7 +106,7 @@ describe('the command line at a cluster', () => {
     expect(JSON.parse(checked.stdout)).toMatchObject({ decision: 'allow', op_home: 'home-two' });
     expect(await svc(...check, '--op-home', 'home-two')).toMatchObject({
       status: 2,
-      stderr: 'error: --op-home says where the operation of --op is\nGive --op, too.\n',
+      stderr: 'error: --op-home names the gateway of the operation in --op\nGive --op, too.\n',
     });
   });
 
@@ -126,7 +126,7 @@ describe('the command line at a cluster', () => {
     const ended = await svc('ops', 'terminate', 't:1', 't:2', 't:late');
     expect(ended.status).toBe(0);
     expect(ended.stderr).toBe(
-      `${WARNING}warning: The database could not be reached: it will hold at all gateways once this is written there.\n`,
+      `${WARNING}warning: The database could not be reached: the change takes effect at all gateways once it is written there.\n`,
     );
   });
 

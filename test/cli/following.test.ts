@@ -146,7 +146,7 @@ describe('following', () => {
     incomplete = ['two'];
     append('one', 501, 9_000);
     append('two', 8, -1_000);
-    await Promise.all(['op:3', 'two did not answer, so what is there is missing'].map((text) => logs.until(text)));
+    await Promise.all(['op:3', 'two did not answer; the list is incomplete'].map((text) => logs.until(text)));
     incomplete = [];
     append('two', 1, 9_000); // its log was lost, and has begun anew
     await logs.until('op:5');

@@ -117,8 +117,8 @@ describe('operator', () => {
     expect(missed.status).toBe(0);
     const { halts } = await json('halts ls');
     expect(missed.stderr).toBe(
-      'No agent that is known is in agent:acme/search/mistypd. Did you mean agent:acme/search/mistyped? ' +
-        'The halt is in force for those to come; if that is a mistake: ' +
+      'No known agent is in agent:acme/search/mistypd. Did you mean agent:acme/search/mistyped? ' +
+        'The halt applies to future ones; if that is a mistake: ' +
         `svc halts release ${halts[0].id} --reason mistyped\n`,
     );
     expect((await svc('halts ls')).stdout).toMatch(/ BY .*\n.* key:\w+ /);
@@ -180,14 +180,14 @@ describe('operator', () => {
     const short = made.halt.id.slice(0, 8);
     expect(listed).toMatch(new RegExp(`^${short} {2}agent:acme/search/halted {2}\\* +terminate {2}\\d+s +drill$`));
     expect((await svc(`halts release ${short} --reason over`)).stdout).toMatch(
-      /^Released halt .* of agent:acme\/search\/halted\. What it has ended stays ended\.\n/,
+      /^Released halt .* of agent:acme\/search\/halted\. Operations it has terminated stay terminated\.\n/,
     );
     const brief = await svc('halt org:brief --pause --expires 2h --reason drill');
     expect(brief.stdout).toMatch(
-      /^Halted org:brief: halt (\S+), 0 operations paused\.\nIt holds until \d{4}\S+Z, or: svc halts release \1 /,
+      /^Halted org:brief: halt (\S+), 0 operations paused\.\nIt stays in force until \d{4}\S+Z, or: svc halts release \1 /,
     );
     const [, id] = brief.stdout.split(/halt |,/);
-    expect((await svc(`halts release ${id} --reason over`)).stdout).toMatch(/\. What it had paused runs again/);
+    expect((await svc(`halts release ${id} --reason over`)).stdout).toMatch(/\. Operations it had paused run again/);
     expect((await svc('halts release 00000000 --reason over')).stderr).toMatch(/^error: halt 00000000 not found\n/);
     const rules = await json('policy rules starter');
     expect(rules.rules.find(({ id }: { id: string }) => id === 'releases')).toMatchObject({
@@ -542,7 +542,7 @@ describe('operator', () => {
       status: 1,
       stdout: '',
       stderr:
-        'error: this gateway stands alone: it is not part of a cluster\nGateways with SVC_CLUSTER=on and the same SVC_DATABASE_URL act as one.\n',
+        'error: this gateway is not part of a cluster\nGateways with SVC_CLUSTER=on and the same SVC_DATABASE_URL act as one.\n',
     });
   });
 

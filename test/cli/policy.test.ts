@@ -265,7 +265,7 @@ search  (team:acme/search, search.yaml)
       JSON.stringify(file),
     );
     expect((await cli.run(['policy', 'validate'], { env: { SVC_POLICY_PATH: file } })).stdout).toBe(
-      `1 document with 2 rules in 1 file: no problems.\nThat is ${file}, what a gateway started here would read.\n`,
+      `1 document with 2 rules in 1 file: no problems.\nChecked ${file}, which a gateway started here would read.\n`,
     );
     for (const env of [{}, { SVC_POLICY_PATH: '' }]) {
       expect(

@@ -207,7 +207,7 @@ describe('proxy', () => {
       proxy.answer(status);
       expect(await errorOf({ HTTPS_PROXY: `http://ann:right@${at}` })).toEqual([
         `error: the proxy http://${at} cannot connect to gateway.test:443: it answers ${status}`,
-        'Check the URL of the gateway, ask whoever runs the proxy, or add gateway.test to NO_PROXY to connect without it.',
+        'Check the URL of the gateway, ask the operator of the proxy, or add gateway.test to NO_PROXY to connect without it.',
       ]);
     }
     const correct = 'Fix HTTPS_PROXY, or add gateway.test to NO_PROXY to connect without it.';

@@ -48,7 +48,7 @@ describe('svc serve --check', () => {
     const { status, stderr } = await svc.run(['serve', '--check'], { env: { SVC_HTP_ADDR: 'x' } });
     expect({ status, stderr }).toEqual({
       status: 0,
-      stderr: 'warning: SVC_HTP_ADDR is no setting; docs/configuration.md lists all\n',
+      stderr: 'warning: SVC_HTP_ADDR is not a setting; docs/configuration.md lists all\n',
     });
   });
 });

@@ -36,7 +36,7 @@ describe('audit moved', () => {
       await eventually(() =>
         expect(
           gateway.output.stderr.match(
-            /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/g,
+            /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after the remaining entries"/g,
           ),
         ).toHaveLength(round),
       );
@@ -75,7 +75,7 @@ describe('audit moved', () => {
       data: { reason: expect.stringContaining('was moved or deleted'), checks: 'deny' },
     });
     expect(gateway.output.stderr).toMatch(
-      /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/,
+      /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after the remaining entries"/,
     );
     renameSync(aside, audit);
     await eventually(async () => expect(await ready()).toBe(200));

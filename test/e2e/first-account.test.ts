@@ -67,7 +67,7 @@ describe('first account', () => {
       { status: 421, code: 'foreign_host' },
       { status: 421, code: 'foreign_host' },
     ]);
-    expect(gateway.output.stdout).toContain('whoever registers first becomes the owner');
+    expect(gateway.output.stdout).toContain('the first to register becomes the owner');
     expect((await gateway.call('GET', '/api/v1/auth/methods', undefined, null)).body).toMatchObject({
       registration: 'first_account',
     });
@@ -103,7 +103,7 @@ describe('first account', () => {
 
   test('an operator may open it, which is said at the start', async () => {
     const gateway = await start({ SVC_HTTP_ADDR: '0.0.0.0:0', SVC_AUTH_FIRST_ACCOUNT: 'open' });
-    expect(gateway.output.stdout).toContain('whoever registers first becomes the owner (SVC_AUTH_FIRST_ACCOUNT)');
+    expect(gateway.output.stdout).toContain('the first to register becomes the owner (SVC_AUTH_FIRST_ACCOUNT)');
     expect((await gateway.call('POST', REGISTER, OWNER, null)).status).toBe(201);
   });
 

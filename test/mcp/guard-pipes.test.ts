@@ -41,10 +41,10 @@ describe.concurrent('svc mcp guard on its pipes', () => {
 
   test('says at once that its credential is not known, and nothing at its end', async () => {
     const guard = start({ SVC_AGENT_TOKEN: 'x'.repeat(40) });
-    await eventually(() => expect(guard.stderr()).toContain('every call is denied as long as this holds: '));
+    await eventually(() => expect(guard.stderr()).toContain('every call is denied until this is fixed: '));
     guard.child.stdin?.end();
     expect(await guard.ended).toBe(0);
-    expect(guard.stderr()).toMatch(/^svc mcp guard: every call is denied as long as this holds: [^\n]*token[^\n]*\n$/);
+    expect(guard.stderr()).toMatch(/^svc mcp guard: every call is denied until this is fixed: [^\n]*token[^\n]*\n$/);
   });
 
   test('answers nonsense with errors, and passes on no method that it cannot check', async () => {
@@ -70,7 +70,7 @@ describe.concurrent('svc mcp guard on its pipes', () => {
       );
     await eventually(async () =>
       expect([...(await denied())].sort()).toEqual([
-        `bot every/ ${why} a line that is no JSON-RPC `,
+        `bot every/ ${why} a line that is not a JSON-R`,
         `bot every/ ${why} params.name must be a non-e`,
         `bot every/longxx ${why} resource: must be at most 2`,
         `bot every/x ${why} params.arguments must be an`,
@@ -79,11 +79,11 @@ describe.concurrent('svc mcp guard on its pipes', () => {
     expect((await guard.ask(5, 'ping')).result).toEqual({});
   });
 
-  test('answers a call whose result is none with an error', async () => {
+  test('answers a call without a result with an error', async () => {
     const guard = start();
     await guard.ask(1, 'initialize', HELLO);
     const { error } = await guard.ask(2, 'tools/call', { name: 'wrong' });
-    expect(error.message).toBe('the MCP server node answered with a line that is no JSON-RPC message');
+    expect(error.message).toBe('the MCP server node answered with a line that is not a JSON-RPC message');
   });
 
   test('answers what was open when the server crashes, and says how it ended', async () => {

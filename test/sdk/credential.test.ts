@@ -28,7 +28,7 @@ describe('credential', () => {
     expect(warnings).toEqual([expect.any(UnconfirmedWarning)]);
     expect(warnings[0]).toMatchObject({
       gateways: ['gateway-2', 'gateway-3'],
-      message: 'not confirmed in time by gateway-2, gateway-3: what was changed may not hold there yet',
+      message: 'not confirmed in time by gateway-2, gateway-3: the change may not be in force there yet',
     });
   });
 

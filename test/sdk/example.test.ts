@@ -183,7 +183,7 @@ describe('example', () => {
     const example = startExample('python3', 'agent.py', { AGENT_URL: server.url });
     expect({ status: await example.ended, log: example.log() }).toEqual({
       status: 1,
-      log: `what answers at ${server.url}${told} is no gateway\n`,
+      log: `the server at ${server.url}${told} is not a gateway\n`,
     });
   });
 });

@@ -122,8 +122,8 @@ describe('a client over HTTP', () => {
 
   test.each([
     [502, '<html>bad gateway</html>', 'cannot reach the gateway: URL has answered with the status 502'],
-    [200, '<html>welcome</html>', 'cannot reach the gateway: URL is no gateway: its answer cannot be read'],
-    [200, '[]', 'cannot reach the gateway: URL is no gateway: its answer cannot be read'],
+    [200, '<html>welcome</html>', 'cannot reach the gateway: URL is not a gateway: its answer cannot be read'],
+    [200, '[]', 'cannot reach the gateway: URL is not a gateway: its answer cannot be read'],
     [302, '', 'cannot reach the gateway: URL has answered with the status 302'],
   ])('denies where something else answers %i %s', async (status, body, reason) => {
     const url = await answering(status, body, { location: gateway.url });
@@ -181,7 +181,7 @@ describe('the options of a client over HTTP', () => {
     [{ url: 'http://user:secret@127.0.0.1' }, /^url must be that of the gateway's HTTP port/],
     [{ agent: 'acme/web' }, /^agent must be <org>\/<team>\/<agent>, with - for no organization$/],
     [{ agent: undefined }, /^agent is missing/],
-    [{ tls: {} }, /^tls is of gRPC/],
+    [{ tls: {} }, /^tls applies to gRPC only/],
     [{ fetch: 'fetch' }, /^fetch must be a function/],
     [{ credentialToken: '' }, /^credentialToken is empty/],
     [{ apiKey: 'key' }, /^set only one of credentialToken and apiKey/],

@@ -98,7 +98,7 @@ const REPLIES: { readonly [N in MethodName]: (json: Json) => Methods[N]['respons
 /** Throws where the answer is no JSON object: somebody else than a gateway has sent it. */
 export function replyIn<N extends MethodName>(name: N, text: string): Methods[N]['response'] {
   const json = objectIn(JSON.parse(text));
-  if (json === undefined) throw new TypeError('it is no object');
+  if (json === undefined) throw new TypeError('it is not an object');
   return REPLIES[name](json);
 }
 

@@ -146,7 +146,7 @@ export class UnconfirmedWarning extends Error {
   readonly gateways: readonly string[];
 
   constructor(gateways: readonly string[]) {
-    super(`not confirmed in time by ${gateways.join(', ')}: what was changed may not hold there yet`);
+    super(`not confirmed in time by ${gateways.join(', ')}: the change may not be in force there yet`);
     this.gateways = gateways;
   }
 }

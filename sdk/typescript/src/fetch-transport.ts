@@ -136,7 +136,7 @@ export class FetchTransport implements Transport {
     try {
       return replyIn(name, text);
     } catch (cause) {
-      throw new GatewayError('unknown', `${this.#url} is no gateway: its answer cannot be read`, {}, { cause });
+      throw new GatewayError('unknown', `${this.#url} is not a gateway: its answer cannot be read`, {}, { cause });
     }
   }
 }

@@ -29,7 +29,7 @@ export const guardTools = <Tool extends { readonly name: string }>(
 
 function guardedTool(agent: AgentClient, tool: AnyTool, { approvals = 'native' }: GuardToolsOptions): AnyTool {
   const { name } = tool;
-  if (typeof tool.runAsync !== 'function') throw new TypeError(`${name} is no tool that can be guarded`);
+  if (typeof tool.runAsync !== 'function') throw new TypeError(`${name} is not a tool that can be guarded`);
   const runAsync = async (request: Request): Promise<unknown> => {
     const { args, toolContext } = request;
     const callId = toolContext.functionCallId ?? crypto.randomUUID();

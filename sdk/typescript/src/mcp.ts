@@ -33,7 +33,7 @@ export function guardServer<Server extends { registerTool: unknown }>(
   const register = target.registerTool.bind(target);
   const guardedRegister = (name: string, config: { readonly inputSchema?: unknown }, handler: unknown): unknown => {
     // A tool that runs as a task has no one call to put a check before.
-    if (typeof handler !== 'function') throw new TypeError(`${name} is no function, and cannot be guarded`);
+    if (typeof handler !== 'function') throw new TypeError(`${name} is not a function, and cannot be guarded`);
     const hasArguments = config.inputSchema !== undefined;
     const guarded: Handler = async (...given) => {
       const call = {

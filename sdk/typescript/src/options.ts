@@ -221,7 +221,7 @@ function targetOf({ address, url, fetch: given, tls }: AgentClientOptions, env: 
     return { kind: 'grpc', address, tls };
   }
   if (tls !== undefined)
-    throw new TypeError('tls is of gRPC: over HTTP, certificates are those of the runtime, or of your fetch');
+    throw new TypeError('tls applies to gRPC only: over HTTP, the runtime or your fetch checks certificates');
   if (given !== undefined && typeof given !== 'function') throw new TypeError('fetch must be a function');
   return {
     kind: 'http',

@@ -84,8 +84,8 @@ async function judge(
     throw unreadable(directory, error);
   });
   const unproven = [
-    ...(checkpointKey === undefined ? ['its key is not beside it, so what it has signed was not checked'] : []),
-    ...(report.ok && report.peers === undefined ? ['no other gateway has signed anything of what it has now'] : []),
+    ...(checkpointKey === undefined ? ['its key is not beside it, so its signatures were not checked'] : []),
+    ...(report.ok && report.peers === undefined ? ['no other gateway has signed any of its present entries'] : []),
   ];
   return { log, report, unproven: isStrict ? unproven : [] };
 }
@@ -110,7 +110,7 @@ function linesOf({ log, report, unproven }: Judged): readonly string[] {
   const name = printable(log.names[0] ?? '');
   if (!report.ok) {
     const { id, problem, detail, segment, line } = report.firstBroken;
-    const what = problem === 'forged' ? 'what it has signed is forged' : `entry ${id} was ${problem}`;
+    const what = problem === 'forged' ? 'its signatures are forged' : `entry ${id} was ${problem}`;
     const where = segment === '' ? [] : [printable(`        ${log.directory}, ${segment}, line ${line}`)];
     return [`${red('BROKEN')}  ${name}: ${what}: ${printable(detail)}`, ...where];
   }

@@ -185,7 +185,7 @@ function unwitnessed(path: string, actors: readonly string[], found: readonly Ke
     );
   return new CliError(
     `${printable(path)} has no checkpoint in it`,
-    'It must have lines with what a witness was sent: {"id":…,"hash":…,"timestamp":…,"signature":…}, or be the log of a gateway that was sent them.',
+    'It must have lines as they were sent to a witness: {"id":…,"hash":…,"timestamp":…,"signature":…}, or be the log of a gateway that was sent them.',
   );
 }
 

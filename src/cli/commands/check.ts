@@ -136,7 +136,7 @@ export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
 function homeIn(options: Options): string | undefined {
   const opHome = options.text('opHome');
   if (opHome !== undefined && options.text('op') === undefined)
-    throw usageError('--op-home says where the operation of --op is', 'Give --op, too.');
+    throw usageError('--op-home names the gateway of the operation in --op', 'Give --op, too.');
   return opHome;
 }
 

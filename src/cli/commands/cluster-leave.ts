@@ -12,7 +12,8 @@ import { confirmed } from '../terminal/prompt.ts';
 
 export async function run({ options, globals, env }: Invocation): Promise<void> {
   const config = readConfig(env);
-  if (!config.ok) throw usageError(config.fault.problems.join('; '), 'Set what the gateway is started with.');
+  if (!config.ok)
+    throw usageError(config.fault.problems.join('; '), 'Set the variables that the gateway is started with.');
   const dataDir = config.value.SVC_DATA_DIR;
   // A script means what it says; a person may be at the wrong machine.
   if (!options.isSet('yes') && process.stdin.isTTY === true) {
@@ -23,7 +24,7 @@ export async function run({ options, globals, env }: Invocation): Promise<void> 
     throw error instanceof StartError ? new CliError(error.message, undefined, { cause: error }) : error;
   });
   await show(globals.output, { data_dir: dataDir, ...left }, () => [
-    printable(`${dataDir} has left its cluster, with what that had last:`),
+    printable(`${dataDir} has left its cluster, with the latest state of the cluster:`),
     `  ${left.agents} agents, ${left.halts} halts, ${left.approvals} approvals`,
     'Start the gateway without SVC_CLUSTER. docs/cluster.md, Leaving a cluster, lists what is not taken along.',
   ]);

@@ -46,7 +46,7 @@ export async function ls(invocation: Invocation): Promise<void> {
 function aloneInstead(error: unknown): never {
   if (!(error instanceof RefusedError) || error.refusal.code !== 'not_found') throw error;
   throw new CliError(
-    'this gateway stands alone: it is not part of a cluster',
+    'this gateway is not part of a cluster',
     'Gateways with SVC_CLUSTER=on and the same SVC_DATABASE_URL act as one.',
   );
 }
@@ -61,7 +61,7 @@ export async function forget(invocation: Invocation): Promise<void> {
   const fate = isFreed ? 'freed' : 'charged';
   // A script means what it says; a person may have mistaken the name.
   if (!options.isSet('yes') && process.stdin.isTTY === true) {
-    const question = `Forget gateway ${printable(name)}? What it was granted and has not spent is ${fate}.`;
+    const question = `Forget gateway ${printable(name)}? Its unspent grants are ${fate}.`;
     if (!(await confirmed(question))) throw new CliError('cancelled; nothing was changed');
   }
   const answer = await (await Api.of(invocation)).post('/api/v1/cluster/forget', 'unspent_usd', {

@@ -51,7 +51,7 @@ export async function create(invocation: Invocation): Promise<void> {
   const end = typeof expiresAt === 'string' ? ` ${expiresAt}, or` : '';
   await show(globals.output, answer, () => [
     printable(`Halted ${String(halted)}: halt ${String(id)}, ${ops}.`),
-    printable(`It holds until${end}: svc halts release ${String(id)} --reason …`),
+    printable(`It stays in force until${end}: svc halts release ${String(id)} --reason …`),
   ]);
   if (answer.agents_matched === 0 && answer.ops_affected === 0) note(missNote(answer));
 }
@@ -84,7 +84,7 @@ function missNote({ halt, nearest_scope: nearest }: Row): string {
   const { id, scope } = halt as Row;
   const guess = typeof nearest === 'string' ? ` Did you mean ${nearest}?` : '';
   return printable(
-    `No agent that is known is in ${String(scope)}.${guess} The halt is in force for those to come; if that is a mistake: svc halts release ${String(id)} --reason mistyped`,
+    `No known agent is in ${String(scope)}.${guess} The halt applies to future ones; if that is a mistake: svc halts release ${String(id)} --reason mistyped`,
   );
 }
 
@@ -117,8 +117,8 @@ export async function release(invocation: Invocation): Promise<void> {
   const { id: released, scope, mode } = answer.halt as Row;
   const after =
     mode === 'pause'
-      ? 'What it had paused runs again, unless another halt covers it.'
-      : 'What it has ended stays ended.';
+      ? 'Operations it had paused run again, unless another halt covers them.'
+      : 'Operations it has terminated stay terminated.';
   await show(globals.output, answer, () => [
     printable(`Released halt ${String(released)} of ${String(scope)}. ${after}`),
   ]);

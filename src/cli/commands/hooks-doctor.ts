@@ -82,7 +82,7 @@ async function askGateway(
   if (token === '')
     return `SVC_AGENT_TOKEN is not set here: set it where ${coding.title} runs, to the token that \`svc agents register\` has shown`;
   if (!/^[\x21-\x7e]+$/.test(token))
-    return 'SVC_AGENT_TOKEN is no token: it has white space or other characters than ASCII';
+    return 'SVC_AGENT_TOKEN is not a token: it has white space or other characters than ASCII';
   const claimed = named ?? (coding.name === 'claude-code' ? undefined : SVC_AGENT || undefined);
   const calls = new GatewayCalls(url);
   try {
@@ -216,7 +216,7 @@ async function whyItRuns(
   const command = hook.command ?? hook.bash;
   if (typeof command !== 'string') return 'the hook has no command';
   const dead = command.replace(/--url (?:'(?:[^']|'\\'')*'|\S+)/, `--url http://127.0.0.1:${port}`);
-  if (dead === command) return 'its command does not say where the gateway is';
+  if (dead === command) return 'its command lacks the address of the gateway';
   const { status, output } = await runShell(dead, JSON.stringify(agent.sample), env);
   const isDenied = /"(permissionDecision|permission|decision)"\s*:\s*"deny"/.test(output);
   return status === 2 || (status === 0 && isDenied)

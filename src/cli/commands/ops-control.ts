@@ -32,7 +32,7 @@ export const control =
     if (args.length > 0 && (options.isSet('all') || selectors.some((name) => name !== 'org')))
       throw usageError('give either operation ids or options that select operations, not both');
     if (args.length === 0 && options.text('opHome') !== undefined)
-      throw usageError('--op-home says where an operation is that is named by its id', 'Give its id.');
+      throw usageError('--op-home names the gateway of an operation given by its id', 'Give its id.');
     if (args.length === 0 && !isChosen)
       throw usageError(
         `no operations to ${trigger} given`,

@@ -35,7 +35,7 @@ export async function run({ args, globals, env }: Invocation): Promise<void> {
       `${counted(documents.length, 'document')} with ${counted(ruleCount, 'rule')} in ${counted(files.length, 'file')}: ${warnings.length === 0 ? 'no problems' : `no errors, ${counted(warnings.length, 'warning')}`}.`,
       // Users who name no files must not take another set for their own.
       ...(first === undefined
-        ? [printable(`That is ${files.join(', ')}, what a gateway started here would read.`)]
+        ? [printable(`Checked ${files.join(', ')}, which a gateway started here would read.`)]
         : []),
     ],
   );

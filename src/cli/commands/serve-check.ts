@@ -10,7 +10,7 @@ export async function check({ env, globals }: Invocation): Promise<ExitStatus> {
   const config = readConfig(env);
   const found = config.ok ? await checkSettings(config.value, env) : { problems: config.fault.problems, policies: 0 };
   const { problems, policies } = found;
-  const warnings = unknownVariables(env).map((name) => `${name} is no setting; docs/configuration.md lists all`);
+  const warnings = unknownVariables(env).map((name) => `${name} is not a setting; docs/configuration.md lists all`);
   const isRight = problems.length === 0;
   await show(globals.output, { ok: isRight, problems, warnings, policies }, () =>
     isRight ? [`The settings are valid; policy documents: ${policies}`] : [],

@@ -137,7 +137,7 @@ function ofReadiness(readiness: Row): readonly string[] {
 function ofPolicies(policies: Row | undefined): readonly string[] {
   const { at, reason } = Object(policies?.reload_error) as { readonly at?: string; readonly reason?: string };
   if (at === undefined) return [];
-  return [`the policies were not reloaded at ${at} (${String(reason)}), and those before are in force`];
+  return [`the policies were not reloaded at ${at} (${String(reason)}), and the previous ones are in force`];
 }
 
 function ofMember({ name, state, stranded_usd: stranded, bus }: Row): readonly string[] {
@@ -160,7 +160,9 @@ function ofMetrics(metrics: Found['metrics'], nowSecs: number): readonly string[
     ...(isZero('svc_files_available')
       ? ['no file or connection can be opened any more: raise the limit (ulimit -n)']
       : []),
-    ...(isZero('svc_tls_files_valid') ? ['the TLS files are wrong, and those before are in force: see the log'] : []),
+    ...(isZero('svc_tls_files_valid')
+      ? ['the TLS files are invalid, and the previous ones are in force: see the log']
+      : []),
     ...(leftSecs < CERTIFICATE_DAYS * DAY_SECS
       ? [
           leftSecs <= 0

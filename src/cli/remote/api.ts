@@ -52,7 +52,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Tells that a listing of the cluster is incomplete. */
 export const missingNote = (gateways: readonly string[]): string =>
-  `${printable(gateways.join(', '))} did not answer, so what is there is missing.`;
+  `${printable(gateways.join(', '))} did not answer; the list is incomplete.`;
 
 const adviceFor = (code: string | undefined, answer: Answer): string | undefined =>
   waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
@@ -68,7 +68,7 @@ export function unconfirmedNote(gateways: readonly string[]): string {
         ]),
     ...(others.length === gateways.length
       ? []
-      : ['The database could not be reached: it will hold at all gateways once this is written there.']),
+      : ['The database could not be reached: the change takes effect at all gateways once it is written there.']),
   ].join(' ');
 }
 

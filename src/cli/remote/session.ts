@@ -69,7 +69,7 @@ export async function renew(target: Target, session: Session): Promise<Session> 
         'the session has ended because its API key was revoked or rotated, or has expired',
         target.apiKey === undefined || target.apiKey === session.sourceKey
           ? undefined
-          : 'Run `svc login` to begin one with the API key that you gave: a session comes before it.',
+          : 'Run `svc login` to begin one with the API key that you gave: a session takes precedence over it.',
       );
     case 'forbidden':
       throw new CliError(`the session for ${label} cannot be renewed: ${exchange.detail}`, 'Run `svc login` again.');

@@ -173,6 +173,6 @@ function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage
     );
   }
   const message = `the proxy ${name} cannot connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;
-  const advice = `Check the URL of the gateway, ask whoever runs the proxy, or ${directly(target)}.`;
+  const advice = `Check the URL of the gateway, ask the operator of the proxy, or ${directly(target)}.`;
   return statusCode >= 500 ? new UnreachableError(message, advice) : new CliError(message, advice);
 }

@@ -185,7 +185,7 @@ function askedBy({ method, payload }: McpMessage): Result<Asked | undefined, Fau
   if (method === 'subscriptions/listen') return readSubscriptions(params.value);
   const asked = askedIn(method, params.value);
   if (asked === undefined)
-    return invalid('method', `must be one that the gateway can judge, not ${cutText(method, 64)}`);
+    return invalid('method', `must be one that the gateway can check, not ${cutText(method, 64)}`);
   return asked.ok ? asked : invalid(asked.fault.field, asked.fault.problem);
 }
 

@@ -88,7 +88,7 @@ export class Callers {
     const reply = await this.#calls.get('api/v1/agents/self', { bearer: secret });
     if (reply.kind === 'answer') {
       const agent = agentIn(reply.body.agent);
-      return agent === undefined ? busy('the gateway answered something else than whose token it is') : { agent };
+      return agent === undefined ? busy('the gateway did not say whose token it is') : { agent };
     }
     if (reply.kind === 'unreachable') return busy(reply.reason);
     if (reply.code === 'unauthenticated')

@@ -140,7 +140,8 @@ export class Sessions {
     });
     // The transport refuses all of a body with one message that is none.
     const bad = (Array.isArray(body) ? body : [body]).find((one) => isMapping(one) && messageIn(one) === undefined);
-    if (typeof bad?.method === 'string') kept.session.noteRefused(bad.method, undefined, 'it is no JSON-RPC message');
+    if (typeof bad?.method === 'string')
+      kept.session.noteRefused(bad.method, undefined, 'it is not a JSON-RPC message');
     await kept.transport.handleRequest(request, response, body);
   }
 

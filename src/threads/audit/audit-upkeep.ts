@@ -52,7 +52,7 @@ const NEXT_STEP_MS = 200;
 /** Between two pieces of a millisecond each, while a log that is too large is looked through. */
 const PACE_MS = 4;
 const DAY_MS = 24 * 3_600_000;
-const LOST_KEY = `what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
+const LOST_KEY = `signatures of the old key can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
 /** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
 const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} again`;
 const UNSIGNED =

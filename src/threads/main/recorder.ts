@@ -157,9 +157,7 @@ export class Recorder {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could
       // not take.
       const undone = new Batch(batch.io, nowMs, governor.ops.lastNumber);
-      effectRunner
-        .run([effect], undone)
-        ?.catch((error: unknown) => onError(error, 'rolling back what was not recorded'));
+      effectRunner.run([effect], undone)?.catch((error: unknown) => onError(error, 'rolling back unrecorded changes'));
       undone.dropReports(); // it is as it was before
     }
   }

@@ -297,7 +297,7 @@ describe('audit upkeep', () => {
     expect(notes).toEqual([
       [
         'warn',
-        `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away`,
+        `${paths.checkpointKeyPath} was missing, and a new key was created: signatures of the old key can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away`,
       ],
     ]);
   });
@@ -328,7 +328,7 @@ describe('audit upkeep', () => {
     expect(notes).toEqual([
       [
         'warn',
-        `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json again`,
+        `${paths.checkpointKeyPath} was missing, and a new key was created: signatures of the old key can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json again`,
       ],
     ]);
     expect(await verified()).toMatchObject({ ok: false, firstBroken: { problem: 'forged', segment: 'anchor.json' } });

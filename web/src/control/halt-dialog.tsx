@@ -94,7 +94,7 @@ function HaltDialog({ target: given, onClose }: DialogProps) {
   return (
     <QuestionDialog
       title="Stop, and keep stopped"
-      text="It holds until it is released: what runs is told to stop, and nothing in its scope begins."
+      text="It stays in force until it is released: running operations are told to stop, and nothing in its scope begins."
       confirm="Halt"
       reason="required"
       onConfirm={order}

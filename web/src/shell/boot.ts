@@ -120,7 +120,7 @@ function unconfirmedText(gateways: readonly string[]): string {
       ? [`${others.join(', ')} did not confirm this in time, and will follow on reaching the database again.`]
       : []),
     ...(others.length < gateways.length
-      ? ['The database could not be reached: it will hold at all gateways once this is written there.']
+      ? ['The database could not be reached: the change takes effect at all gateways once it is written there.']
       : []),
   ].join(' ');
 }

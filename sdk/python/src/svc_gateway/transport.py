@@ -343,7 +343,7 @@ def answer_of(status: int, headers: Mapping[str, str], body: bytes, url: str) ->
         code, message = read['code'], read['message']
     fault = headers.get('svc-code')
     if message is None:
-        message = f'what answers at {url} with status {status} is no gateway'
+        message = f'the server at {url} with status {status} is not a gateway'
         if status == 200:
             code = 'unavailable'  # a page of a proxy, as while the gateway restarts
     after = headers.get('retry-after') or ''
