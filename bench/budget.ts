@@ -109,6 +109,8 @@ function governorWith(budgets: BudgetTracker): Governor {
     maxOrgOps: 10_000_000,
     maxAgents: 10_000_000,
     maxOrgAgents: 10_000_000,
+    maxLimitStates: 1_000_000,
+    sessionTtlMs: 86_400_000,
     redact: (attributes) => attributes,
     newApprovalId: () => 'approval',
     sha256: () => 'digest',

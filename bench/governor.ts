@@ -37,6 +37,8 @@ function newGovernor(): Governor {
     maxOrgOps: 10_000_000,
     maxAgents: 10_000_000,
     maxOrgAgents: 10_000_000,
+    maxLimitStates: 1_000_000,
+    sessionTtlMs: 86_400_000,
     redact: (attributes) => attributes,
     newApprovalId: () => 'approval',
     sha256: () => 'digest',

@@ -353,6 +353,18 @@ export const VARIABLES = {
     500_000,
     'how many teams and agents of one org may have spend of their own counted, beside its registered agents, and four times as many of all orgs together; what others spend counts in the tiers above',
   ),
+  SVC_MAX_LIMIT_STATES: count(
+    1,
+    10_000_000,
+    '1000000',
+    'how many sessions, lineages, agents, teams and orgs limits of policies may count for, each once for each limit; beyond it, those unseen so far are denied with cause `limit`',
+  ),
+  SVC_SESSION_TTL_SECS: count(
+    60,
+    31 * 86_400,
+    '86400',
+    'after how many seconds without use a session or lineage has ended, and a limit of it counts anew',
+  ),
   SVC_MAX_ORG_API_KEYS: count(
     1,
     1_000_000,

@@ -166,6 +166,22 @@ function ofRecords({ governor, audit, effectRunner, policies, limiters }: Measur
       'Usage records counted in wider tiers only, because the org is at SVC_MAX_ORG_BUDGETS.',
       () => governor.budgets.overflows,
     ),
+    gauge(
+      'svc_limit_states',
+      'Sessions, lineages, agents, teams and orgs that limits count for.',
+      () => governor.limits.size,
+    ),
+    counter(
+      'svc_limit_alerts_total',
+      'Times use reached this percentage of a limit.',
+      () => by('percent', tally.limitAlerts),
+      ['percent'],
+    ),
+    counter(
+      'svc_limit_overflow_total',
+      'Usage that no limit counted, because there were SVC_MAX_LIMIT_STATES already.',
+      () => governor.limits.overflows,
+    ),
     counter('svc_policy_reloads_total', 'Policy reloads, by result.', () => by('result', policies.reloads), ['result']),
     counter(
       'svc_rate_limited_total',

@@ -9,6 +9,7 @@ import { BudgetGrants } from '../core/budget/grants.ts';
 import { usageLimitsFor } from '../core/budget/usage.ts';
 import { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
+import { type LimitRow, withoutLimits } from '../core/limits/rows.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
 import type { AgentStore, BudgetStore, DecisionStore } from '../ports/ports.ts';
 import { randomHashKey } from '../system/hash-key.ts';
@@ -37,7 +38,8 @@ export function restoreGovernor(start: GovernorStart): Governor {
     forRegistered: 2 * config.SVC_MAX_AGENTS, // each with its team
   });
   if (sliceMs !== undefined) tracker.useLedger(new BudgetGrants(sliceMs), policies.budget, nowMs);
-  tracker.restore(budgets.load(), nowMs);
+  const limitRows: LimitRow[] = [];
+  tracker.restore(withoutLimits(budgets.load(), limitRows), nowMs);
   const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
   const governor = new Governor({
     policies,
@@ -48,10 +50,14 @@ export function restoreGovernor(start: GovernorStart): Governor {
     maxOrgAgents: config.SVC_MAX_ORG_AGENTS,
     sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
     hashKey: randomHashKey(),
+    maxLimitStates: config.SVC_MAX_LIMIT_STATES,
+    sessionTtlMs: config.SVC_SESSION_TTL_SECS * 1000,
     redact: (attributes) => redactAttributes(attributes, redacted),
     newApprovalId: randomUUID,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   });
+  governor.limitsInForce = policies.limits;
+  governor.limits.restore(limitRows);
   for (const registration of agents.load()) governor.restoreAgent(registration);
   for (const { row } of states.load('halts')) governor.restoreHalt(row as Halt);
   const approvals = [...states.load('approvals')].map(({ row }) => row as Approval);

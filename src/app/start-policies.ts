@@ -147,6 +147,7 @@ export function createPolicyKeeper({
     install: (policies) => {
       governor.policies = policies;
       governor.budgets.reconfigure(policies.budget, clock.nowMs());
+      governor.limitsInForce = policies.limits;
     },
   });
   return keeper;

@@ -49,7 +49,7 @@ export function startRecorder({
   const { threads } = start;
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
-  const spend = new SpendSaver(start.governor.budgets, budgets);
+  const spend = new SpendSaver(start.governor.budgets, start.governor.limits, budgets);
   const effectRunner = new EffectRunner({
     agents,
     states,

@@ -36,6 +36,17 @@ export type Shelf = {
   begin(): Promise<void>;
 };
 
+/** Limits count at one gateway: in a cluster, none would be kept as it is written. */
+const compileShared: typeof compileTexts = async (texts) => {
+  const compiled = await compileTexts(texts);
+  const [limit] = compiled.ok ? compiled.value.policies.limits : [];
+  return limit === undefined
+    ? compiled
+    : fail([
+        `policy ${limit.policy} has limits (${limit.limit.id}), which a cluster cannot keep yet: take out \`limits:\`, or run a single gateway`,
+      ]);
+};
+
 export async function openShelf({ postgres, run, name, barrier, log, wait, policyPath }: ShelfStart): Promise<Shelf> {
   const sets = createPostgresPolicies(postgres, run);
   const policyStores = {
@@ -46,7 +57,7 @@ export async function openShelf({ postgres, run, name, barrier, log, wait, polic
     name,
     shelf: sets,
     barrier,
-    compile: compileTexts,
+    compile: compileShared,
     log,
   });
   const trouble = (): string | undefined => postgres.trouble;
@@ -57,7 +68,7 @@ export async function openShelf({ postgres, run, name, barrier, log, wait, polic
   }, trouble);
   if (active !== undefined) return { policies, policyStores, inForce: active, begin: async () => undefined };
   const texts = await textsOfFiles(policyPath);
-  const compiled = texts.ok ? await compileTexts(texts.value) : fail(texts.fault.map(renderPolicyProblem));
+  const compiled = texts.ok ? await compileShared(texts.value) : fail(texts.fault.map(renderPolicyProblem));
   if (!texts.ok || !compiled.ok) throw new StartError(compiled.ok ? policyPath : compiled.fault.join('\n'));
   const begin = async (): Promise<void> => {
     await wait.value(() => policies.begin({ ...compiled.value, texts: texts.value }), trouble);

@@ -17,19 +17,22 @@ import {
   useApproval,
 } from './approvals/asking.ts';
 import type { Changed } from './approvals/changes.ts';
-import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
+import type { AuditDraft } from './audit/audit.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import type { Exceeded } from './budget/envelope.ts';
-import { exceededPayload, exceededReason } from './budget/exceeded.ts';
-import { CheckEntries, payloadOfStranger } from './check-entry.ts';
-import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
+import { exceededReason } from './budget/exceeded.ts';
+import { CheckEntries } from './check-entry.ts';
+import type { CheckCommand, Replies } from './commands.ts';
 import type { DecisionCause } from './decision-cause.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
-import { claimOf, effectsOfImpersonation, type Identified, identify, type Speaker } from './identify.ts';
+import { identify, type Speaker } from './identify.ts';
+import { askAboutLimit, useRaised, waitedFor } from './limits/asking.ts';
+import type { LimitTracker, Reached } from './limits/limits.ts';
+import { asks, byLimit, denyExceeded, denyReached, limitedOf } from './no-room.ts';
 import { obligationsPayload } from './obligations.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
@@ -37,8 +40,8 @@ import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
 import type { PolicyDecision } from './policy/rule.ts';
 import type { Decides, Shadow } from './policy/shadow.ts';
-import { REFUSAL } from './refusal.ts';
-import { remedyOfBudget, remedyOfHalt } from './remedy.ts';
+import { refuseCheck } from './refused-check.ts';
+import { remedyOfHalt } from './remedy.ts';
 import type { Undo } from './rollback.ts';
 
 /** The parts of the governor's state that a check reads and changes. */
@@ -56,6 +59,8 @@ export type CheckState = AskingContext & {
   /** Why every check is denied; undefined: it is not. */
   outage: string | undefined;
   readonly budgets: BudgetTracker;
+  /** Undefined, which costs a check one comparison: no policy in force limits use. */
+  limits: LimitTracker | undefined;
   readonly halts: HaltRegistry;
   readonly maxOps: number;
   /** How many of `maxOps` one org may have. */
@@ -84,9 +89,9 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
 export const haltedReason = ({ id, reason, scope }: Halt): string => `halt ${id} of ${scope} is in force: ${reason}`;
 type Ended = { readonly approval: Approval; readonly state: ApprovalState };
 const endedBy = ({ approval, state }: Ended): PolicyDecision => ({
-  ...deny('approval', endedReason(approval, state)),
+  ...deny(approval.limit === undefined ? 'approval' : 'limit', endedReason(approval, state)),
   policy: approval.policy,
-  ruleId: approval.ruleId,
+  ruleId: approval.limit === undefined ? approval.ruleId : undefined,
 });
 
 /** A decision that is none to wait for, with the approval it is by, and how a denied operation ends. */
@@ -94,6 +99,8 @@ type Settled = {
   readonly decision: PolicyDecision;
   readonly approvalId?: string;
   readonly end?: OpEnd;
+  /** Of a check that has an approval: a limit that leaves no room denies it, and asks nobody. */
+  readonly isApproved?: true;
 };
 
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
@@ -131,7 +138,7 @@ export class Checker {
   #check(command: CheckCommand, nowMs: number): Outcome<'check'> {
     const { agents, halts, ops } = this.#state;
     const identified = identify(agents, command.agent, command);
-    if (identified.kind !== 'agent') return this.#refuse(command, identified);
+    if (identified.kind !== 'agent') return refuseCheck(command, identified, this.#entries);
     if (command.credential !== undefined) agents.touch(identified.entry, nowMs);
     if (this.#state.outage !== undefined)
       return this.#answer(command, identified, deny('credential', this.#state.outage), undefined);
@@ -237,6 +244,14 @@ export class Checker {
     if (standing?.kind === 'waiting') return pending(decided, opState, standing.approval.id);
     if (standing?.kind === 'new') return pending(decided, opState, undefined);
     const decision = fulfilled(standing === undefined ? decided : approvedBy(standing.approval, decided), command);
+    const reached =
+      decision.kind === 'allow' && opState !== 'running' ? this.#reachedBy(command, speaker.entry, nowMs) : undefined;
+    if (reached !== undefined) {
+      const isAsking = standing === undefined && asks(reached);
+      if (!isAsking) return denyReached(this.#entries, command, speaker, reached, opState);
+      const waited = waitedFor(this.#state, command.agent.orgId, reached, nowMs);
+      return pending(byLimit('require_approval', reached), opState, waited?.id);
+    }
     const exceeded =
       decision.kind === 'allow'
         ? budgets.wouldExceed(
@@ -248,7 +263,7 @@ export class Checker {
         : undefined;
     return exceeded === undefined
       ? this.#answer(command, speaker, decision, opState)
-      : this.#answerExceeded(command, speaker, exceeded, opState);
+      : this.#denyExceeded(command, speaker, exceeded, opState);
   }
 
   /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
@@ -274,7 +289,11 @@ export class Checker {
     switch (standing.kind) {
       case 'usable': {
         const { approval } = standing;
-        const settled = { decision: approvedBy(approval, decision), approvalId: approval.id };
+        const settled = {
+          decision: approvedBy(approval, decision),
+          approvalId: approval.id,
+          isApproved: true,
+        } as const;
         const answered = this.#settle(command, speaker, slot, settled, nowMs);
         const use = isAllowed(answered) ? useApproval(this.#state, approval, question, nowMs) : undefined;
         return use === undefined ? answered : withChanges(answered, [use]);
@@ -322,11 +341,14 @@ export class Checker {
     command: CheckCommand,
     speaker: Speaker,
     slot: OpSlot,
-    { decision: decided, approvalId, end = 'denied' }: Settled,
+    { decision: decided, approvalId, end = 'denied', isApproved }: Settled,
     nowMs: number,
   ): Answered {
-    const { ops, isWatched } = this.#state;
+    const { ops, isWatched, limits } = this.#state;
     const decision = fulfilled(decided, command);
+    const isLimited = limits !== undefined && decision.kind === 'allow' && ops.stateOf(slot) === 'pending';
+    const reached = isLimited ? this.#reachedBy(command, speaker.entry, nowMs) : undefined;
+    if (reached !== undefined) return this.#settleReached(command, speaker, slot, reached, isApproved === true, nowMs);
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
     if (exceeded?.doubt === 'short') return this.#short(command, speaker.entry, slot);
     // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
@@ -339,8 +361,57 @@ export class Checker {
     const outcome =
       exceeded === undefined
         ? this.#answer(command, speaker, decision, opState, approvalId)
-        : this.#answerExceeded(command, speaker, exceeded, opState);
+        : this.#denyExceeded(command, speaker, exceeded, opState);
     if (isPending && isWatched) outcome.effects.unshift(this.#changed(slot));
+    return isLimited && exceeded === undefined ? this.#count(limits, outcome, command, speaker, slot, nowMs) : outcome;
+  }
+
+  /** Adds to the outcome what the limits have counted, in the same step as the decision. */
+  #count(
+    limits: LimitTracker,
+    outcome: Answered,
+    command: CheckCommand,
+    speaker: Speaker,
+    slot: OpSlot,
+    nowMs: number,
+  ): Answered {
+    const counted = limits.count(slot, this.#state.budgets.heldBy(slot), nowMs);
+    if (counted === undefined) return outcome;
+    outcome.effects.push({ kind: 'spend-recorded' });
+    for (const alert of counted.alerts) outcome.effects.push({ kind: 'limit-alert', alert });
+    outcome.undo = withUndo(outcome.undo, counted.undo);
+    const used = useRaised(this.#state, this.#questionOf(command, speaker, slot), nowMs);
+    return used === undefined ? outcome : withChanges(outcome, [used]);
+  }
+
+  #reachedBy(command: CheckCommand, entry: AgentEntry, nowMs: number): Reached | undefined {
+    return this.#state.limits?.firstReached(limitedOf(command, entry), nowMs);
+  }
+
+  /** People are asked whether there may be more, and the operation waits; or it is denied. */
+  #settleReached(
+    command: CheckCommand,
+    speaker: Speaker,
+    slot: OpSlot,
+    reached: Reached,
+    isApproved: boolean,
+    nowMs: number,
+  ): Answered {
+    const { limits, ops, isWatched } = this.#state;
+    limits?.keepAlive(reached, nowMs);
+    const question = this.#questionOf(command, speaker, slot);
+    const asked = !isApproved && asks(reached) ? askAboutLimit(this.#state, question, reached, nowMs) : undefined;
+    if (asked?.kind === 'turn') return { reply: NOT_ASKED, effects: [], turn: { digest: asked.digest } };
+    if (asked?.kind === 'waits') {
+      const decision = byLimit('require_approval', reached);
+      this.#wait(slot, decision, asked.approval.id);
+      return withChanges(pending(decision, ops.stateOf(slot), asked.approval.id), asked.changes);
+    }
+    const decision = byLimit('deny', reached, asked?.reason);
+    ops.decide(slot, decision, undefined);
+    ops.advance(slot, 'terminate', nowMs, 'denied');
+    const outcome = denyReached(this.#entries, command, speaker, reached, ops.stateOf(slot), asked?.reason);
+    if (isWatched) outcome.effects.unshift(this.#changed(slot));
     return outcome;
   }
 
@@ -412,104 +483,15 @@ export class Checker {
     };
   }
 
-  #answerExceeded(
-    command: CheckCommand,
-    { entry, actor }: Speaker,
-    exceeded: Exceeded,
-    opState: OpState | undefined,
-  ): Answered {
-    const { tier, period } = exceeded;
-    const resetsAtMs = this.#state.budgets.resetsAtMs(period);
-    const reason = exceededReason(exceeded);
-    const remedy = remedyOfBudget(exceeded, resetsAtMs);
-    const payload = Object.assign(this.#entries.payloadOf(command), exceededPayload(exceeded, resetsAtMs));
-    if (remedy !== undefined) payload.remedy = remedy;
-    const draft: AuditDraft = {
-      eventType: 'BudgetLimitExceeded',
-      lineage: entry.identity,
-      actor,
-      opId: command.opId,
-      decision: 'deny',
-      reason,
-      cause: 'budget',
-      payload,
-    };
-    return {
-      reply: denied('budget', reason, opState, { tier, period, resetsAtMs }, remedy),
-      effects: [{ kind: 'audit', draft }],
-    };
-  }
-
-  /** No identity, no operation: the registry is not touched (docs/spec.md, Checks 1). */
-  #refuse(command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
-    const { agent: claimed, action, opId } = command;
-    const isStranger = refused.kind === 'no-credential' || refused.kind === 'unknown-credential';
-    const payload = isStranger ? payloadOfStranger(command) : this.#entries.payloadOf(command);
-    const reason = REFUSAL[refused.kind];
-    const reply = denied('credential', reason, undefined);
-    switch (refused.kind) {
-      case 'no-credential':
-      case 'unknown-credential':
-        return {
-          reply,
-          effects: [
-            {
-              kind: 'audit',
-              draft: {
-                eventType: 'ActionDenied',
-                lineage: claimed,
-                actor: 'anonymous',
-                opId,
-                decision: 'deny',
-                reason,
-                cause: 'credential',
-                payload,
-              },
-            },
-          ],
-        };
-      case 'org-out-of-reach': {
-        // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
-        const { orgId, actor } = refused;
-        return {
-          reply,
-          effects: [
-            {
-              kind: 'audit',
-              draft: {
-                eventType: 'A2AImpersonationAttempted',
-                lineage: lineageOfOrg(orgId),
-                actor,
-                opId,
-                decision: 'deny',
-                reason,
-                cause: 'credential',
-                payload: Object.assign(payload, claimOf(claimed)),
-              },
-            },
-          ],
-        };
-      }
-      case 'impersonation':
-        return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed, action, opId, payload }) };
-      default:
-        return assertNever(refused);
-    }
+  #denyExceeded(command: CheckCommand, speaker: Speaker, exceeded: Exceeded, opState: OpState | undefined): Answered {
+    const resetsAtMs = this.#state.budgets.resetsAtMs(exceeded.period);
+    return denyExceeded(this.#entries, command, speaker, exceeded, resetsAtMs, opState);
   }
 
   #changed(slot: OpSlot): Effect {
     return { kind: 'op-changed', op: viewOfOp(this.#state.ops.recordOf(slot), undefined) };
   }
 }
-
-const denied = (
-  cause: DecisionCause,
-  reason: string,
-  opState: OpState | undefined,
-  exceeded?: CheckAnswer['exceeded'],
-  remedy?: string,
-): Replies['check'] =>
-  ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState, remedy });
 
 /** Where nobody takes checks that have to wait for the database of a cluster. */
 const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);

@@ -70,8 +70,10 @@ export type CheckAnswer = {
   readonly ruleId: string | undefined;
   /** Undefined unless denied. */
   readonly cause: DecisionCause | undefined;
-  /** The budget that denied it, and when its next period begins. */
-  readonly exceeded: { readonly tier: Tier; readonly period: Period; readonly resetsAtMs: number } | undefined;
+  /** The budget that denied it, and when its next period begins; of a limit, only when it leaves room again. */
+  readonly exceeded:
+    | { readonly tier?: Tier | undefined; readonly period?: Period | undefined; readonly resetsAtMs: number }
+    | undefined;
   /** Undefined where no operation of the caller's exists: identity refused, or a dry run. */
   readonly opState: OpState | undefined;
   /** The approval that it waits for, or that has decided it. */

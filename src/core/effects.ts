@@ -5,6 +5,7 @@ import type { AuditDraft } from './audit/audit.ts';
 import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
 import type { BudgetAlert } from './budget/envelope.ts';
 import type { Halt } from './halts/halt.ts';
+import type { LimitAlert } from './limits/limits.ts';
 import type { OpSlot } from './ops/ops.ts';
 import type { OpView, Signal } from './views.ts';
 
@@ -32,7 +33,10 @@ export type Effect =
       readonly rotated: boolean;
     }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
-  /** All spend so far must be saved before the answer is sent, including what is on its way to the store. */
+  /**
+   * All spend so far, and what limits have counted, must be saved before the answer is sent, including what is on its
+   * way to the store.
+   */
   | {
       readonly kind: 'spend-recorded';
       /** The newly recorded spend; undefined for a record that was counted before. */
@@ -44,6 +48,7 @@ export type Effect =
   | { readonly kind: 'halt-changed'; readonly halt: Halt }
   | { readonly kind: 'approval-changed'; readonly approval: Approval }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
+  | { readonly kind: 'limit-alert'; readonly alert: LimitAlert }
   | {
       readonly kind: 'violation';
       readonly agent: AgentIdentity;

@@ -2,10 +2,10 @@ import { orgInReach } from './access.ts';
 import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agent-commands.ts';
 import type { AgentEntry } from './agents/agent-entry.ts';
 import { type AgentRegistration, AgentRegistry } from './agents/agents.ts';
+import { approvalContextOf } from './approval-context.ts';
 import type { Approval } from './approvals/approval.ts';
 import { ApprovalRegistry } from './approvals/approvals.ts';
 import {
-  type ApprovalContext,
   applyToApprovals,
   cancelOwnApproval,
   coveredBy,
@@ -13,11 +13,11 @@ import {
   leaveApprovals,
   readOwnApproval,
   thawApprovals,
-  withSteps,
 } from './approvals/commands.ts';
+import { type ApprovalContext, withSteps } from './approvals/steps.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
-import { type AgentIdentity, type AgentKey, agentKeyOf, type OpId } from './base/ids.ts';
+import { type AgentKey, agentKeyOf, type OpId } from './base/ids.ts';
 import { BAD_CURSOR } from './base/page.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
@@ -40,6 +40,8 @@ import type { Halt } from './halts/halt.ts';
 import { HaltRegistry } from './halts/halts.ts';
 import { effectsOfImpersonation, identify, type Speaker } from './identify.ts';
 import { seesOrg } from './identity/roles.ts';
+import type { CompiledLimit } from './limits/compiled.ts';
+import { LimitTracker } from './limits/limits.ts';
 import { pageOfOps } from './listings/ops-page.ts';
 import { isFinished, type OpEnd } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
@@ -63,6 +65,9 @@ export type GovernorOptions = Pick<
     readonly sweepTtlMs: number;
     /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
     readonly hashKey: Int32Array;
+    /** Keys of limits, in all: see `LimitOptions`. */
+    readonly maxLimitStates: number;
+    readonly sessionTtlMs: number;
   };
 
 type Moved = { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
@@ -101,6 +106,7 @@ export class Governor {
   readonly budgets: BudgetTracker;
   readonly halts = new HaltRegistry(this.agents);
   readonly approvals = new ApprovalRegistry();
+  readonly limits: LimitTracker;
   readonly #signals = new SignalBoxes();
   readonly #haltContext: HaltContext;
   readonly approvalContext: ApprovalContext;
@@ -112,15 +118,27 @@ export class Governor {
   /** Called for each operation that leaves the registry. */
   onSwept: ((agent: AgentKey, opId: OpId) => void) | undefined;
 
-  constructor({ maxAgents, maxOrgAgents, sweepTtlMs, hashKey, ...given }: GovernorOptions) {
+  constructor({
+    maxAgents,
+    maxOrgAgents,
+    sweepTtlMs,
+    hashKey,
+    maxLimitStates,
+    sessionTtlMs,
+    ...given
+  }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
+    const firstOf = (key: AgentKey): AgentKey => this.agents.firstOf(key);
+    this.limits = new LimitTracker({ maxStates: maxLimitStates, sessionTtlMs, firstOf });
+    this.budgets.onHeld = (op, microUsd) => this.limits.follow(op, microUsd);
     this.#state = {
       ...given,
       agents: this.agents,
       ops: this.ops,
       halts: this.halts,
       approvals: this.approvals,
+      limits: undefined,
       isWatched: false,
       closedElsewhere: undefined,
       outage: undefined,
@@ -131,7 +149,11 @@ export class Governor {
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
-    this.approvalContext = this.#contextOfApprovals();
+    this.approvalContext = approvalContextOf(
+      this,
+      () => this.#state.turns,
+      (slot, move, nowMs) => this.#move(slot, { trigger: 'terminate', ...move }, nowMs),
+    );
     this.#haltContext = { agents: this.agents, halts: this.halts, ops: this.ops };
   }
 
@@ -145,6 +167,12 @@ export class Governor {
   set shadow(shadow: CheckState['shadow']) {
     this.#state.shadow = shadow;
     this.policies = this.#inForce;
+  }
+
+  /** Puts these limits in force, from the next check on. */
+  set limitsInForce(limits: readonly CompiledLimit[]) {
+    this.limits.reconfigure(limits);
+    this.#state.limits = this.limits.isAny ? this.limits : undefined;
   }
 
   /** Whether anybody watches operations. While nobody does, no events are made. */
@@ -259,11 +287,13 @@ export class Governor {
   sweep(nowMs: number, most = SWEEP_SLICE): boolean {
     const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, most, (opId, owner, number, slot) => {
       this.#signals.forget({ agent: owner.key, slot, number });
+      this.limits.forget(slot);
       this.onSwept?.(owner.key, opId);
       this.agents.dropIfUnused(owner);
     });
     this.budgets.expire(nowMs);
     this.budgets.sweep(nowMs);
+    this.limits.sweep(nowMs);
     return removed === most || this.budgets.isSweepDue;
   }
 
@@ -292,6 +322,7 @@ export class Governor {
       signals: this.#signals,
       halts: this.halts,
       approvals: this.approvals,
+      limits: this.limits,
     };
     const undone = undos.toReversed().flatMap((undo) => rollBack(registries, undo, nowMs));
     return [...undone, ...terminateBegun(registries, checks, lastBefore, nowMs)];
@@ -460,44 +491,6 @@ export class Governor {
     return outcome.undo === undefined || this.#state.turns !== undefined
       ? outcome
       : withSteps(outcome, outcome.undo, thawApprovals(this.approvalContext, nowMs));
-  }
-
-  #contextOfApprovals(): ApprovalContext {
-    return {
-      approvals: this.approvals,
-      turnsOf: () => this.#state.turns,
-      mayWait: (agent, opId) =>
-        this.ops.find(opId, agent.orgId) === undefined || this.#pendingOf(agent, opId) !== undefined,
-      dropPending: (agent, opId) => {
-        const slot = this.#pendingOf(agent, opId);
-        if (slot === undefined) return;
-        const owner = this.ops.ownerOf(slot);
-        this.ops.withdraw(slot);
-        this.agents.dropIfUnused(owner);
-      },
-      haltOf: (agent, action) => this.halts.covering(this.agents.lookUp(agent), action),
-      haltById: (id) => this.halts.get(id),
-      reaches: (haltId, agent, action) =>
-        this.halts.reaches(haltId, this.agents.lookUp(agent), (isCovered) => isCovered(action)),
-      endOp: (agent, opId, { end, reason, actor }, nowMs) => {
-        const slot = this.#pendingOf(agent, opId);
-        if (slot === undefined) return undefined;
-        const { effects, undo } = this.#move(slot, { trigger: 'terminate', end, reason, actor }, nowMs);
-        return undo === undefined ? undefined : { effects, undo };
-      },
-      sendOn: (agent, opId) => {
-        const slot = this.#pendingOf(agent, opId);
-        if (slot === undefined) return undefined;
-        const number = this.ops.numberOf(slot);
-        return { kind: 'signal', agent: agentKeyOf(agent), opId, slot, number, signal: 'resume' };
-      },
-    };
-  }
-
-  #pendingOf(agent: AgentIdentity, opId: OpId): OpSlot | undefined {
-    const slot = this.ops.find(opId, agent.orgId);
-    if (slot === undefined || this.ops.stateOf(slot) !== 'pending') return undefined;
-    return this.ops.ownerOf(slot).key === agentKeyOf(agent) ? slot : undefined;
   }
 
   #ownApproval(command: CommandOf<'own-approval'>, nowMs: number): Outcome<'own-approval'> {

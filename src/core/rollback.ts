@@ -13,6 +13,7 @@ import { type Effect, NO_EFFECTS } from './effects.ts';
 import { explain } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
+import type { LimitTracker, LimitUndo, SaidUndo } from './limits/limits.ts';
 import type { OpAbout, OpVerdict } from './ops/op-about.ts';
 import { isFinished, type OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
@@ -56,7 +57,7 @@ type OpsUndo = { readonly kind: 'ops'; readonly ops: readonly OpUndo[] };
 type SeveralUndo = { readonly kind: 'several'; readonly undos: readonly Undo[] };
 
 /** The changes of one command, as far as they can be undone. */
-export type Undo = OpUndo | OpsUndo | RegistrationUndo | HaltUndo | ApprovalUndo | SeveralUndo;
+export type Undo = OpUndo | OpsUndo | RegistrationUndo | HaltUndo | ApprovalUndo | LimitUndo | SaidUndo | SeveralUndo;
 
 export type Registries = {
   readonly agents: AgentRegistry;
@@ -65,7 +66,10 @@ export type Registries = {
   readonly signals: SignalBoxes;
   readonly halts: HaltRegistry;
   readonly approvals: ApprovalRegistry;
+  readonly limits: LimitTracker;
 };
+
+const COUNTS_CHANGED: readonly Effect[] = [{ kind: 'spend-recorded' }];
 
 /** Returns the effects for the shell. They are not recorded. */
 export function rollBack(registries: Registries, undo: Undo, nowMs: number): readonly Effect[] {
@@ -80,6 +84,12 @@ export function rollBack(registries: Registries, undo: Undo, nowMs: number): rea
       return rollBackHalt(registries, undo);
     case 'approval':
       return rollBackApproval(registries.approvals, undo);
+    case 'limits':
+      registries.limits.takeBack(undo, nowMs);
+      return COUNTS_CHANGED;
+    case 'limit-said':
+      registries.limits.unsay(undo);
+      return COUNTS_CHANGED;
     case 'several':
       return undo.undos.toReversed().flatMap((each) => rollBack(registries, each, nowMs));
     default:

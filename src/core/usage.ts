@@ -9,15 +9,16 @@ import { exceededPayload, exceededReason } from './budget/exceeded.ts';
 import type { CommandOf, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Speaker } from './identify.ts';
+import type { LimitTracker } from './limits/limits.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { tokensPayload } from './prices/payload.ts';
 
-type Registries = { readonly budgets: BudgetTracker; readonly ops: OpsRegistry };
+type Registries = { readonly budgets: BudgetTracker; readonly limits: LimitTracker; readonly ops: OpsRegistry };
 
 /** `op`: the operation of the agent for which it was spent, if it is still known. */
 export function recordUsage(
-  { budgets, ops }: Registries,
+  { budgets, limits, ops }: Registries,
   { entry, actor }: Speaker,
   op: OpSlot | undefined,
   { claim, costMicroUsd, tokens, opId, usageId }: CommandOf<'record-usage'>,
@@ -67,9 +68,13 @@ export function recordUsage(
   // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
   if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
   if (op !== undefined) ops.addSpend(op, costMicroUsd);
+  const by = { agent: entry.identity, key: entry.key, opId };
+  const usage = { costMicroUsd, tokens: tokens === undefined ? 0 : tokens.inputTokens + tokens.outputTokens };
+  const limitAlerts = limits.isAny ? limits.record(by, op, usage, nowMs) : [];
   const effects: Effect[] = [
     { kind: 'spend-recorded', spent: { agent: entry.identity, microUsd: costMicroUsd } },
     ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
+    ...limitAlerts.map((alert): Effect => ({ kind: 'limit-alert', alert })),
   ];
   if (budgets.exceedsGrants(entry.budget ?? entry.identity)) return { reply, effects, exceedsGrants: true };
   if (exceeded !== undefined) effects.push(entryOf(exceeded));

@@ -10,6 +10,7 @@ export const EVENT_KINDS = [
   'halt',
   'approval',
   'policy',
+  'limit',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

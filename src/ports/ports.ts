@@ -10,6 +10,7 @@ import type { StateTable } from '../core/effects.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Account } from '../core/identity/account.ts';
 import type { Role, Scope } from '../core/identity/roles.ts';
+import type { LimitChange, LimitRow } from '../core/limits/rows.ts';
 import type { StatsRow, UnsavedStats } from '../core/stats/stats.ts';
 
 /**
@@ -61,10 +62,13 @@ export type AgentStore = {
 /** Names of gateways that do not act yet by what was saved, if there are any. */
 export type SavedAt = readonly string[] | void;
 
-/** Keeps spend across restarts. Changes that are saved together are kept together, or not at all. */
+/** What was spent, and what limits have counted. */
+export type StoredRow = BudgetRow | LimitRow;
+
+/** Keeps both across restarts. Changes that are saved together are kept together, or not at all. */
 export type BudgetStore = {
-  load(): Iterable<BudgetRow>;
-  save(changes: readonly BudgetChange[]): Promise<void>;
+  load(): Iterable<StoredRow>;
+  save(changes: readonly (BudgetChange | LimitChange)[]): Promise<void>;
 };
 
 /** Keeps statistics across restarts. Resolves once the rows would survive a crash. */

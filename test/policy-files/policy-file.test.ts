@@ -91,7 +91,7 @@ rules:
     [
       'a text that is no mapping',
       'just text',
-      'p.yaml:1:1: a policy document must be a mapping with the keys name, scope, rules, budget',
+      'p.yaml:1:1: a policy document must be a mapping with the keys name, scope, rules, budget, limits',
     ],
     ['no name', 'scope: global\nrules: []\n', 'p.yaml:1:1: name is missing'],
     [
@@ -113,7 +113,7 @@ rules:
     [
       'a key that would reach the prototype',
       'name: a\nscope: global\nrules: []\n__proto__: { a: 1 }\n',
-      'p.yaml:4:1: __proto__: unknown key; valid keys are name, scope, rules, budget',
+      'p.yaml:4:1: __proto__: unknown key; valid keys are name, scope, rules, budget, limits',
     ],
     [
       'an unknown key of a rule',

@@ -10,6 +10,7 @@ import type { SecretDigest } from '../../src/core/base/ids.ts';
 import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import { Governor } from '../../src/core/governor.ts';
 import type { Halt } from '../../src/core/halts/halt.ts';
+import { type LimitRow, withoutLimits } from '../../src/core/limits/rows.ts';
 import { parsePolicyDocument } from '../../src/core/policy/document.ts';
 import { compilePolicies } from '../../src/core/policy/policy.ts';
 import { Stats } from '../../src/core/stats/stats.ts';
@@ -173,7 +174,8 @@ export class GatewayRun {
     const { clock, store, newId } = this.#options;
     const nowMs = clock.nowMs();
     const budgets = new BudgetTracker(POLICIES.budget, nowMs);
-    budgets.restore(store.budgets.load(), nowMs);
+    const limitRows: LimitRow[] = [];
+    budgets.restore(withoutLimits(store.budgets.load(), limitRows), nowMs);
     const governor = new Governor({
       policies: POLICIES,
       budgets,
@@ -181,12 +183,16 @@ export class GatewayRun {
       maxOrgOps: 10_000,
       maxAgents: 100,
       maxOrgAgents: 100,
+      maxLimitStates: 1_000_000,
+      sessionTtlMs: 86_400_000,
       redact: (attributes) => attributes,
       newApprovalId: newId,
       sha256: (text) => createHash('sha256').update(text).digest('hex'),
       sweepTtlMs: SWEEP_TTL_MS,
       hashKey: HASH_KEY,
     });
+    governor.limitsInForce = POLICIES.limits;
+    governor.limits.restore(limitRows);
     for (const registration of store.agents.load()) governor.restoreAgent(registration);
     for (const { row } of store.states.load('halts')) governor.restoreHalt(row as Halt);
     for (const { row } of store.states.load('approvals')) governor.restoreApproval(row as Approval);

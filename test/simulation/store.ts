@@ -1,8 +1,13 @@
 /** A store that writes in order, when it is told to, and not always: what it has is all that a restart finds. */
 import type { AgentRegistration } from '../../src/core/agents/agents.ts';
 import { agentKeyOf } from '../../src/core/base/ids.ts';
-import type { BudgetRow } from '../../src/core/budget/rows.ts';
-import { type AgentStore, type BudgetStore, type StateStore, StoreUnwritable } from '../../src/ports/ports.ts';
+import {
+  type AgentStore,
+  type BudgetStore,
+  type StateStore,
+  type StoredRow,
+  StoreUnwritable,
+} from '../../src/ports/ports.ts';
 
 type Write = { readonly apply: () => void; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
@@ -11,7 +16,7 @@ export type StoreOutcome = 'written' | 'repeated' | 'failed' | 'unheard';
 
 export class SimulatedStore {
   readonly #agents = new Map<string, AgentRegistration>();
-  readonly #budgets = new Map<string, BudgetRow>();
+  readonly #budgets = new Map<string, StoredRow>();
   readonly #states = { halts: new Map<string, unknown>(), approvals: new Map(), webhooks: new Map() };
   #waiting: Write[] = [];
 

@@ -46,6 +46,8 @@ export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], ...given }
     maxOrgOps: 1_000,
     maxAgents: 1_000,
     maxOrgAgents: 1_000,
+    maxLimitStates: 1_000_000,
+    sessionTtlMs: 86_400_000,
     redact: (attributes) => attributes,
     newApprovalId: nextId,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),

@@ -68,6 +68,17 @@ export class AgentRegistry {
     return undefined;
   }
 
+  /** The first agent of the lineage, as far as agents are known: itself where it names no parent. */
+  firstOf(key: AgentKey): AgentKey {
+    let first = key;
+    for (let looked = 0; looked <= MAX_ANCESTORS; looked += 1) {
+      const parent = this.#byKey.get(first)?.parent;
+      if (parent === undefined) break;
+      first = parent;
+    }
+    return first;
+  }
+
   /**
    * The agents of this name in every org and team that were registered after this number, in the order of registration.
    */

@@ -1,6 +1,7 @@
 /** An approval: a person's answer to a check that a rule leaves to people (docs/spec.md, Approvals). */
-import type { AgentIdentity, OpId } from '../base/ids.ts';
+import { type AgentIdentity, type AgentKey, agentKeyOf, type OpId } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
+import type { LimitNote, LimitUnit } from '../limits/limit.ts';
 import type { ApprovalTerms } from '../policy/approval-terms.ts';
 
 export const APPROVAL_STATES = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'used'] as const;
@@ -29,6 +30,15 @@ export type ApprovalDecision = {
   readonly atMs: number;
 };
 
+/** A limit that is to be raised for a key; its amounts are as people write them. */
+export type LimitQuestion = LimitNote & {
+  readonly unit: LimitUnit;
+  /** By how much. */
+  readonly step: number;
+  /** The agents of operations that wait and are not those of the agent that asked first. */
+  readonly others: Readonly<Record<OpId, AgentIdentity>>;
+};
+
 /** Plain data, as it is stored. Times are milliseconds since the Unix epoch. */
 export type Approval = {
   readonly id: string;
@@ -49,6 +59,8 @@ export type Approval = {
   readonly ruleId: string;
   /** Why the rule asks. */
   readonly ruleReason: string;
+  /** Undefined: it is about an action. */
+  readonly limit?: LimitQuestion | undefined;
   readonly terms: ApprovalTerms;
   readonly requestedAtMs: number;
   /** Until when it can be decided or, once approved, used. While it is frozen, its clock stands still. */
@@ -116,6 +128,13 @@ export const joined = (approval: Approval, opId: OpId, requester: string): Appro
   opIds: approval.opIds.includes(opId) ? approval.opIds : [...approval.opIds, opId],
   requesters: approval.requesters.includes(requester) ? approval.requesters : [...approval.requesters, requester],
 });
+
+/** The agent whose operation waits. */
+export const agentOf = ({ agent, limit }: Approval, opId: OpId): AgentIdentity => limit?.others[opId] ?? agent;
+
+/** Whether the agent may wait for it. */
+export const isAskedBy = ({ agent, limit }: Approval, key: AgentKey): boolean =>
+  agentKeyOf(agent) === key || Object.values(limit?.others ?? {}).some((other) => agentKeyOf(other) === key);
 
 export const frozen = (approval: Approval, nowMs: number): Approval => ({ ...approval, frozenAtMs: nowMs });
 

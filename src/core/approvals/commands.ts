@@ -4,52 +4,28 @@ import { type AgentIdentity, agentKeyOf, type OpId } from '../base/ids.ts';
 import { BAD_CURSOR, firstPage } from '../base/page.ts';
 import { assertNever, fail, ok, type Result } from '../base/result.ts';
 import type { CommandOf, Replies } from '../commands.ts';
-import type { Effect } from '../effects.ts';
 import type { Fault } from '../fault.ts';
 import type { Halt } from '../halts/halt.ts';
 import { holds, type Principal, seesOrg } from '../identity/roles.ts';
 import { type ApprovalTurn, type Outcome, unchanged } from '../outcome.ts';
-import type { Undo } from '../rollback.ts';
 import {
   type Approval,
+  agentOf,
   canBeUsed,
   cancelled,
   decided,
   expired,
   frozen,
+  isAskedBy,
   isDue,
   nextApprovalState,
   stateAt,
   thawed,
 } from './approval.ts';
-import type { ApprovalRegistry, ApprovalTurns } from './approvals.ts';
+import type { ApprovalRegistry } from './approvals.ts';
 import { isNamed, type Lineage, personBehind } from './approvers.ts';
-import { ENDED, endedReason } from './asking.ts';
-import { changeApproval } from './changes.ts';
-
-export type ApprovalContext = {
-  readonly approvals: ApprovalRegistry;
-  /** Undefined where nobody shares them. */
-  readonly turnsOf: () => ApprovalTurns | undefined;
-  /** The halt in force that covers this action of the agent. */
-  readonly haltOf: (agent: AgentIdentity, action: string) => Halt | undefined;
-  readonly haltById: (id: string) => Halt | undefined;
-  /** Whether this halt covers this action of the agent. */
-  readonly reaches: (haltId: string, agent: AgentIdentity, action: string) => boolean;
-  /** Ends an operation of the agent that waits; undefined where it does not wait. */
-  readonly endOp: (
-    agent: AgentIdentity,
-    opId: OpId,
-    how: { readonly end: 'denied' | 'halted' | 'expired'; readonly reason: string; readonly actor: string },
-    nowMs: number,
-  ) => { readonly effects: readonly Effect[]; readonly undo: Undo } | undefined;
-  /** The signal to an operation of the agent that it may be checked again; undefined where it does not wait. */
-  readonly sendOn: (agent: AgentIdentity, opId: OpId) => Effect | undefined;
-  /** Whether an operation of the agent may still wait: it does so here, or is not known here. */
-  readonly mayWait: (agent: AgentIdentity, opId: OpId) => boolean;
-  /** Forgets an operation of the agent that waits here and has begun elsewhere. */
-  readonly dropPending: (agent: AgentIdentity, opId: OpId) => void;
-};
+import { ENDED } from './asking.ts';
+import { type ApprovalContext, apply, endOrSendOn, newSteps, outcomeOf, type Steps, save } from './steps.ts';
 
 const GATEWAY_ACTOR = 'gateway';
 /** The answer while no database takes the turn. */
@@ -57,17 +33,6 @@ const NOT_DECIDED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the dat
 
 /** The outcome of a command that is answered with an approval. */
 type ApprovalOutcome = Pick<Outcome, 'effects' | 'undo' | 'turn'> & { readonly reply: Result<Approval, Fault> };
-
-/** The effects of a command so far, and how to undo them. */
-export type Steps = { readonly effects: Effect[]; readonly undos: Undo[] };
-const newSteps = (): Steps => ({ effects: [], undos: [] });
-
-/** The outcome of a change, with what else its command has done. */
-export const withSteps = <O extends Pick<Outcome, 'effects' | 'undo'>>(outcome: O, undo: Undo, steps: Steps): O => ({
-  ...outcome,
-  effects: [...outcome.effects, ...steps.effects],
-  undo: { kind: 'several', undos: [undo, ...steps.undos] },
-});
 
 type ApprovalCommandType =
   | 'list-approvals'
@@ -136,7 +101,7 @@ export function readOwnApproval(
   nowMs: number,
 ): ApprovalOutcome {
   const approval = context.approvals.get(id);
-  const isOwn = approval !== undefined && agentKeyOf(approval.agent) === agentKeyOf(agent);
+  const isOwn = approval !== undefined && isAskedBy(approval, agentKeyOf(agent));
   return orUnknown(context, id, isOwn ? ok(asOf(approval, nowMs)) : noApproval(id));
 }
 
@@ -184,7 +149,7 @@ function decideApproval(
   const asked = before.requesters.map((each) => people[each]);
   const refused = refuseApprover(before, principal, lineage) ?? refuseOwn(before, kind, asked.includes(person));
   if (refused !== undefined) return unchanged(refused);
-  const halt = context.haltOf(before.agent, before.action);
+  const halt = haltOver(context, before);
   if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
   const from = stateAt(before, nowMs);
   if (from !== 'pending') return unchanged(fail({ kind: 'invalid_transition', approvalId: id, from, trigger: kind }));
@@ -214,7 +179,41 @@ export function cancelOwnApproval(
   nowMs: number,
 ): ApprovalOutcome {
   const found = readOwnApproval(context, command, nowMs);
-  return found.reply.ok ? cancelApproval(context, found.reply.value, actor, nowMs) : found;
+  if (!found.reply.ok) return found;
+  const approval = found.reply.value;
+  return isSharedWith(approval, command.agent)
+    ? leaveLimit(context, approval, command.agent, actor, nowMs)
+    : cancelApproval(context, approval, actor, nowMs);
+}
+
+/** Whether another agent's operations wait for it as well. */
+const isSharedWith = (approval: Approval, agent: AgentIdentity): boolean =>
+  approval.state === 'pending' &&
+  approval.limit !== undefined &&
+  approval.opIds.some((opId) => agentKeyOf(agentOf(approval, opId)) !== agentKeyOf(agent));
+
+/** Others go on to wait: only the agent's own operations do not. */
+function leaveLimit(
+  context: ApprovalContext,
+  before: Approval,
+  agent: AgentIdentity,
+  actor: string,
+  nowMs: number,
+): ApprovalOutcome {
+  const turn = turnFor(context, before);
+  if (turn !== undefined) return { ...unchanged(NOT_DECIDED), ...turn };
+  const isOwn = (opId: OpId): boolean => agentKeyOf(agentOf(before, opId)) === agentKeyOf(agent);
+  const steps = newSteps();
+  const after = { ...before, opIds: before.opIds.filter((opId) => !isOwn(opId)) };
+  save(context, after, nowMs, steps);
+  for (const opId of before.opIds.filter(isOwn)) {
+    const how = { end: 'denied', reason: `${actor} does not wait for approval ${before.id} any more`, actor } as const;
+    const ended = context.endOp(agent, opId, how, nowMs);
+    if (ended === undefined) continue;
+    steps.effects.push(...ended.effects);
+    steps.undos.push(ended.undo);
+  }
+  return { reply: ok(after), ...outcomeOf(steps) };
 }
 
 function cancelApproval(context: ApprovalContext, before: Approval, actor: string, nowMs: number): ApprovalOutcome {
@@ -245,7 +244,7 @@ function tickApprovals(
   for (const approval of context.approvals.unused()) {
     if (changes === most) break;
     if (only !== undefined && approval.id !== only) continue;
-    const halt = context.haltOf(approval.agent, approval.action);
+    const halt = haltOver(context, approval);
     if (isDue(approval, nowMs)) {
       const entry = { eventType: 'ApprovalExpired', actor: GATEWAY_ACTOR, opId: approval.opIds[0] } as const;
       apply(context, expired(approval, nowMs), { ...entry, reason: undefined }, nowMs, steps);
@@ -260,17 +259,22 @@ function tickApprovals(
 }
 
 /** Iterates over approvals that time or a halt is to change. */
-export function* changing({ approvals, haltOf }: ApprovalContext, nowMs: number): Iterable<Approval> {
-  for (const approval of approvals.unused()) {
-    const isCovered = haltOf(approval.agent, approval.action) !== undefined;
+export function* changing(context: ApprovalContext, nowMs: number): Iterable<Approval> {
+  for (const approval of context.approvals.unused()) {
+    const isCovered = haltOver(context, approval) !== undefined;
     if (isCovered !== (approval.frozenAtMs !== undefined) || isDue(approval, nowMs)) yield approval;
   }
 }
 
+/** A limit is not about one action, and others may wait for it: no halt freezes its approval. */
+const haltOver = ({ haltOf }: ApprovalContext, { agent, action, limit }: Approval): Halt | undefined =>
+  limit === undefined ? haltOf(agent, action) : undefined;
+
 /** Iterates over approvals that a halt is to freeze or to end. */
 export function* coveredBy({ approvals, reaches }: ApprovalContext, halt: Halt, nowMs: number): Iterable<Approval> {
   for (const approval of approvals.all()) {
-    const { state, agent, action } = approval;
+    const { state, agent, action, limit } = approval;
+    if (limit !== undefined) continue;
     const isUnused = state === 'pending' || state === 'approved';
     if ((isUnused || canBeUsed(approval, nowMs)) && reaches(halt.id, agent, action)) yield approval;
   }
@@ -355,7 +359,7 @@ function leaveOne(
   nowMs: number,
   steps: Steps,
 ): void {
-  const others = approval.opIds.filter((each) => each !== opId && context.mayWait(approval.agent, each));
+  const others = approval.opIds.filter((each) => each !== opId && context.mayWait(agentOf(approval, each), each));
   if (others.length > 0) return save(context, { ...approval, opIds: others }, nowMs, steps);
   if (isDue(approval, nowMs)) return;
   const reason = `${actor} terminated operation ${opId}, which waited for it`;
@@ -367,7 +371,7 @@ function leaveOne(
 export function thawApprovals(context: ApprovalContext, nowMs: number): Steps {
   const steps = newSteps();
   for (const approval of context.approvals.unused()) {
-    if (approval.frozenAtMs === undefined || context.haltOf(approval.agent, approval.action) !== undefined) continue;
+    if (approval.frozenAtMs === undefined || haltOver(context, approval) !== undefined) continue;
     save(context, thawed(approval, nowMs), nowMs, steps);
   }
   return steps;
@@ -375,7 +379,7 @@ export function thawApprovals(context: ApprovalContext, nowMs: number): Steps {
 
 /** Adopts another gateway's decision; undefined: the approval is gone. */
 function adoptApproval(
-  { approvals, dropPending }: ApprovalContext,
+  { approvals, decideLimit, dropPending }: ApprovalContext,
   { id, approval }: CommandOf<'adopt-approval'>,
 ): Replies['adopt-approval'] {
   if (approval === undefined) {
@@ -386,6 +390,7 @@ function adoptApproval(
   approvals.put(approval);
   // An operation runs at the gateway that checked it again: the pending one here was its first part.
   for (const opId of approval.usedBy) if (approval.opIds.includes(opId)) dropPending(approval.agent, opId);
+  if (isNews) decideLimit(approval, approval.changedAtMs);
   return ok({ isDecided: ENDED.has(approval.state) || (approval.state === 'approved' && isNews) });
 }
 
@@ -403,59 +408,6 @@ function followApproval(
   }
   return { reply: ok(undefined), ...outcomeOf(steps) };
 }
-
-/** Puts the change in force, and lets the operations that waited know if it ends their waiting. */
-function apply(
-  context: ApprovalContext,
-  after: Approval,
-  { end, ...entry }: NonNullable<Parameters<typeof changeApproval>[2]> & { readonly end?: 'halted' },
-  nowMs: number,
-  steps: Steps,
-): void {
-  const changed = changeApproval(context.approvals, after, entry, nowMs);
-  steps.effects.push(...changed.effects);
-  steps.undos.push(changed.undo);
-  endOrSendOn(context, after, end, entry.actor, nowMs, steps);
-}
-
-/** Without a yes they end. */
-function endOrSendOn(
-  context: ApprovalContext,
-  after: Approval,
-  end: 'halted' | undefined,
-  actor: string,
-  nowMs: number,
-  { effects, undos }: Steps,
-): void {
-  const { state } = after;
-  if (state === 'approved') {
-    const signals = after.opIds.map((opId) => context.sendOn(after.agent, opId));
-    effects.push(...signals.filter((signal) => signal !== undefined));
-  }
-  if (!ENDED.has(state)) return;
-  const how = {
-    end: end ?? (state === 'expired' ? 'expired' : 'denied'),
-    reason: endedReason(after, state),
-    actor,
-  } as const;
-  for (const opId of after.opIds) {
-    const ended = context.endOp(after.agent, opId, how, nowMs);
-    if (ended === undefined) continue;
-    effects.push(...ended.effects);
-    undos.push(ended.undo);
-  }
-}
-
-function save({ approvals }: ApprovalContext, after: Approval, nowMs: number, { effects, undos }: Steps): void {
-  const changed = changeApproval(approvals, after, undefined, nowMs);
-  effects.push(...changed.effects);
-  undos.push(changed.undo);
-}
-
-const outcomeOf = ({ effects, undos }: Steps): { readonly effects: readonly Effect[]; readonly undo: Undo } => ({
-  effects,
-  undo: { kind: 'several', undos },
-});
 
 function visible(approvals: ApprovalRegistry, principal: Principal, id: string): Approval | undefined {
   const approval = approvals.get(id);

@@ -1,10 +1,21 @@
 import { microToUsd } from '../base/money.ts';
 import { rfc3339 } from '../base/time.ts';
-import type { Approval } from './approval.ts';
+import type { Approval, LimitQuestion } from './approval.ts';
+
+const limitView = ({ policy, id, per, key, unit, used, max }: LimitQuestion) => ({
+  policy,
+  id,
+  per,
+  key,
+  unit,
+  used,
+  max,
+});
 
 /** An approval as the API and webhooks show it. */
 export const approvalView = (approval: Approval) => ({
   id: approval.id,
+  kind: approval.limit === undefined ? 'action' : 'limit',
   state: approval.state,
   digest: approval.digest,
   agent: {
@@ -21,6 +32,8 @@ export const approvalView = (approval: Approval) => ({
   policy: approval.policy,
   rule_id: approval.ruleId,
   reason: approval.ruleReason,
+  limit: approval.limit === undefined ? null : limitView(approval.limit),
+  step: approval.limit?.step ?? null,
   requested_by: approval.requesters,
   requested_at: rfc3339(approval.requestedAtMs),
   expires_at: rfc3339(approval.expiresAtMs),

@@ -152,6 +152,11 @@ export class BudgetTracker {
     return this.#grants !== undefined && this.#grants.shortagesOf(this.#resolve(agent), 0, 0).length > 0;
   }
 
+  /** Called whenever an operation holds another amount. */
+  set onHeld(onHeld: ((op: OpNumber, microUsd: number) => void) | undefined) {
+    this.#reservations.onHeld = onHeld;
+  }
+
   /** Whether there is a ledger, so that other gateways spend of the same caps. */
   get isShared(): boolean {
     return this.#grants !== undefined;

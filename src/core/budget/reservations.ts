@@ -34,6 +34,8 @@ export class Reservations {
   #aside: OpNumber[] = [];
   #isAsideSorted = true;
   #size = 0;
+  /** Called whenever an operation holds another amount. */
+  onHeld: ((op: OpNumber, microUsd: number) => void) | undefined;
 
   constructor(ttlMs: number) {
     this.#ttlMs = ttlMs;
@@ -64,6 +66,7 @@ export class Reservations {
     if (microUsd === 0) return void this.release(op);
     this.#microUsd[op] = microUsd;
     hold(this.#envelopes[op]!, microUsd - held);
+    this.onHeld?.(op, microUsd);
   }
 
   /** Replaces whatever the operation holds. */
@@ -93,6 +96,7 @@ export class Reservations {
     this.#expiresAtMs[op] = untilMs;
     this.#size += 1;
     hold(envelope, microUsd);
+    this.onHeld?.(op, microUsd);
   }
 
   release(op: OpNumber): boolean {
@@ -102,6 +106,7 @@ export class Reservations {
     this.#envelopes[op] = undefined;
     this.#size -= 1;
     hold(envelope, -this.#microUsd[op]!);
+    this.onHeld?.(op, 0);
     return true;
   }
 

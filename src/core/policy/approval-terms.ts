@@ -1,4 +1,5 @@
 /** The `approval:` section of a rule: who may approve, and for how long (docs/spec.md, Approvals). */
+import { DAY_MS, durationMs, durationText, MINUTE_MS } from '../base/duration.ts';
 import { isMapping, type MappingReader } from '../base/mapping.ts';
 import { isUuid } from '../identity/account.ts';
 import { ROLES } from '../identity/roles.ts';
@@ -17,10 +18,6 @@ export type ApprovalTerms = {
   readonly approvers: readonly string[];
 };
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
-const UNITS: Readonly<Record<string, number>> = { s: 1000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: DAY_MS };
-
 /** As the API and the command line show them. */
 export const termsView = ({ min, expiresMs, validMs, approvers }: ApprovalTerms) => ({
   min,
@@ -34,12 +31,6 @@ export function termsText({ min, expiresMs, validMs, approvers }: ApprovalTerms)
   const whom = approvers.length === 0 ? 'any admin' : approvers.join(', ');
   const valid = validMs === undefined ? 'valid once' : `valid for ${durationText(validMs)}`;
   return `by ${min === 1 ? '' : `${min} of `}${whom} within ${durationText(expiresMs)}, ${valid}`;
-}
-
-/** In the largest unit that needs no fraction, as rules have it. */
-function durationText(ms: number): string {
-  const [unit, unitMs] = Object.entries(UNITS).findLast(([, each]) => ms % each === 0) ?? ['s', 1000];
-  return `${ms / unitMs}${unit}`;
 }
 
 export const MAX_APPROVAL_MIN = 10;
@@ -56,12 +47,6 @@ export const DEFAULT_TERMS: ApprovalTerms = {
 };
 
 const TERM_KEYS = ['min', 'expires', 'valid', 'approvers'] as const;
-
-/** Parses a duration such as `90s`, `15m`, `2h` or `1d`; undefined for any other text. */
-function durationMs(text: unknown): number | undefined {
-  const [, count, unit] = (typeof text === 'string' ? /^([1-9]\d{0,6})([smhd])$/.exec(text) : null) ?? [];
-  return count === undefined || unit === undefined ? undefined : Number(count) * (UNITS[unit] ?? Number.NaN);
-}
 
 /** The terms of the rule. Mistakes are noted at the reader. */
 export function readApprovalTerms(rule: MappingReader): ApprovalTerms {

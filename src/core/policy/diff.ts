@@ -1,5 +1,6 @@
 /** How two sets of policies differ, rule by rule. Order and layout are no difference. */
 import { finish, type Steps } from '../base/steps.ts';
+import { writtenLimit } from '../limits/limit.ts';
 import { termsView } from './approval-terms.ts';
 import type { PolicyDocument, Rule } from './document.ts';
 import { formatPolicyScope } from './scope.ts';
@@ -70,8 +71,9 @@ function* diffingDocuments(
 }
 
 /** Whatever it says besides its rules, and where it was read from is nothing that it says. */
-function writtenDocument({ rules: _rules, source: _source, scope, ...rest }: PolicyDocument): Written {
-  return withoutAbsent({ ...rest, scope: formatPolicyScope(scope) });
+function writtenDocument({ rules: _rules, source: _source, scope, limits, ...rest }: PolicyDocument): Written {
+  const written = limits.length === 0 ? undefined : limits.map(writtenLimit);
+  return withoutAbsent({ ...rest, scope: formatPolicyScope(scope), limits: written });
 }
 
 const writtenRule = ({ when, approval, ...rest }: Rule): Written =>

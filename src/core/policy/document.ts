@@ -1,14 +1,17 @@
 /**
  * A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns.
  */
+
 import { type DocumentProblem, isMapping, MappingReader } from '../base/mapping.ts';
 import { finish, type Steps } from '../base/steps.ts';
 import { type Condition, compileCondition } from '../condition/condition.ts';
+import type { Limit } from '../limits/limit.ts';
+import { readLimits } from '../limits/read.ts';
 import type { Obligation } from '../obligations.ts';
 import { type ApprovalTerms, readApprovalTerms } from './approval-terms.ts';
 import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
-import { MAX_GLOB_LENGTH } from './glob.ts';
 import { readObligations } from './obligation-terms.ts';
+import { kindOf, readGlobs, readName, refuseTwins } from './readers.ts';
 import { type PolicyScope, parsePolicyScope, SCOPE_FORMS } from './scope.ts';
 
 /**
@@ -52,16 +55,17 @@ export type PolicyDocument = {
   readonly rules: readonly Rule[];
   /** The `budget:` section as written; undefined when there is none. */
   readonly budget: unknown;
+  /** As written, in their order; none when left out. */
+  readonly limits: readonly Limit[];
   /** Its origin, for people: a file name. */
   readonly source: string;
 };
 
-export const MAX_NAME_LENGTH = 128;
 export const MAX_REASON_LENGTH = 512;
 export const MAX_REMEDY_LENGTH = 256;
 export const MAX_RULES = 10_000;
 
-const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
+const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget', 'limits'] as const;
 const RULE_KEYS = Object.keys(NARROWS);
 
 /**
@@ -93,22 +97,9 @@ export function* parsingPolicyDocument(raw: unknown, source: string): Steps<Pars
   const name = readName(document, 'name');
   const scope = readScope(document);
   const rules = yield* readRules(document);
+  const limits = readLimits(document);
   if (name === undefined || scope === undefined) return { document: undefined, problems };
-  return { document: { name, scope, rules, budget: raw.budget, source }, problems };
-}
-
-// Names are shown on terminals and in audit entries; a control character in them could forge a line.
-const PRINTABLE = /^[^\p{C}]+$/u;
-
-function readName(mapping: MappingReader, key: 'name' | 'id'): string | undefined {
-  const value = mapping.raw[key];
-  if (value === undefined) return mapping.missing(key);
-  if (typeof value === 'string' && value.trim() === value && value.length <= MAX_NAME_LENGTH && PRINTABLE.test(value))
-    return value;
-  return mapping.refuse(
-    key,
-    `must be a string of 1 to ${MAX_NAME_LENGTH} printable characters, without spaces at either end; this is ${kindOf(value)}`,
-  );
+  return { document: { name, scope, rules, budget: raw.budget, limits, source }, problems };
 }
 
 function readScope(document: MappingReader): PolicyScope | undefined {
@@ -128,33 +119,18 @@ function* readRules(document: MappingReader): Steps<readonly Rule[]> {
     if (rule !== undefined) rules.push(rule);
     yield;
   }
-  refuseTwins(document, raws);
+  refuseTwins(document, 'rules', raws);
   return rules;
 }
 
-/** Only a document with a budget may have none. */
+/** Only a document with a budget or limits may have none. */
 function listOfRules(document: MappingReader): readonly unknown[] {
-  const { rules, budget } = document.raw;
-  if (rules === undefined) return budget === undefined ? (document.missing('rules') ?? []) : [];
+  const { rules, budget, limits } = document.raw;
+  if (rules === undefined) return budget === undefined && limits === undefined ? (document.missing('rules') ?? []) : [];
   if (!Array.isArray(rules)) return document.refuse('rules', `must be a list of rules; this is ${kindOf(rules)}`) ?? [];
   if (rules.length > MAX_RULES)
     return document.refuse('rules', `has ${rules.length} rules; the maximum per document is ${MAX_RULES}`) ?? [];
   return rules;
-}
-
-function refuseTwins(document: MappingReader, rules: readonly unknown[]): void {
-  const firstAt = new Map<unknown, number>();
-  rules.forEach((raw, index) => {
-    const id = isMapping(raw) ? raw.id : undefined;
-    if (typeof id !== 'string') return;
-    const first = firstAt.get(id);
-    if (first === undefined) firstAt.set(id, index);
-    else
-      document.note({
-        path: ['rules', index, 'id'],
-        problem: `${id} is also the id of rules[${first}]; ids must be unique within a document`,
-      });
-  });
 }
 
 function readRule(document: MappingReader, index: number, raw: unknown): Rule | undefined {
@@ -217,24 +193,6 @@ function readObligationsOf(rule: MappingReader, effect: RuleEffect | undefined):
   return rule.note({ path: ['obligations'], onKey: true, problem: 'are only for rules whose effect is allow' });
 }
 
-const EVERYTHING: readonly string[] = ['*'];
-
-function readGlobs(rule: MappingReader, key: 'actions' | 'resources'): readonly string[] {
-  const value = rule.raw[key];
-  if (value === undefined) return EVERYTHING;
-  if (!Array.isArray(value))
-    return rule.refuse(key, `must be a list of patterns such as ["web_*"]; this is ${kindOf(value)}`) ?? EVERYTHING;
-  if (value.length === 0) rule.refuse(key, `is empty; omit ${key} to match all`);
-  value.forEach((glob: unknown, index) => {
-    if (typeof glob === 'string' && glob.length > 0 && glob.length <= MAX_GLOB_LENGTH) return;
-    rule.note({
-      path: [key, index],
-      problem: `must be a pattern of 1 to ${MAX_GLOB_LENGTH} characters; this is ${kindOf(glob)}`,
-    });
-  });
-  return value as readonly string[];
-}
-
 function readText(
   rule: MappingReader,
   key: 'when' | 'reason' | 'remedy',
@@ -244,21 +202,4 @@ function readText(
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.trim() !== '' && value.length <= maxLength) return value;
   return rule.refuse(key, `must be ${wanted}; this is ${kindOf(value)}`);
-}
-
-/** Names the kind of a value for a reader. */
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  switch (typeof value) {
-    case 'string':
-      return value.trim() === '' ? 'an empty string' : `a string of ${value.length} characters`;
-    case 'number':
-    case 'bigint':
-      return 'a number';
-    case 'boolean':
-      return 'a boolean';
-    default:
-      return 'a mapping';
-  }
 }

@@ -6,6 +6,7 @@ import { finish, type Steps } from '../base/steps.ts';
 import { withScoped } from '../budget/caps.ts';
 import { type BudgetConfig, parseBudgetConfig, parseScopedLimits, type ScopedLimits, TIERS } from '../budget/config.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
+import { type CompiledLimit, compileLimits } from '../limits/compiled.ts';
 import type { Obligation } from '../obligations.ts';
 import type { ApprovalTerms } from './approval-terms.ts';
 import type { PolicyDocument } from './document.ts';
@@ -92,6 +93,8 @@ export type PolicySummary = {
 export class PolicySet {
   /** From the one global document that has a `budget:` section. */
   readonly budget: BudgetConfig | undefined;
+  /** Of all documents, in the order of the cascade. */
+  readonly limits: readonly CompiledLimit[];
   readonly version: string;
   /** In the order of the cascade. */
   readonly documents: readonly CompiledDocument[];
@@ -101,6 +104,7 @@ export class PolicySet {
   /** Only `compilePolicies` calls this: it has checked the documents, and put them in the order of the cascade. */
   constructor(documents: readonly CompiledDocument[], index: ScopeIndex, budget: BudgetConfig | undefined) {
     this.budget = budget;
+    this.limits = documents.flatMap(({ document }) => compileLimits(document));
     this.version = versionOf(documents);
     this.documents = documents;
     this.#index = index;
@@ -259,8 +263,10 @@ function* compilingDocument(document: PolicyDocument): Steps<CompiledDocument> {
     hashes.push(hashText(JSON.stringify(rule)));
     yield;
   }
-  const { name, scope } = document;
-  return { document, rules, version: hashText(JSON.stringify({ name, scope, budget: budgetOf([document]), hashes })) };
+  const { name, scope, limits } = document;
+  // Without limits the text, and so the version, is that of releases that had none.
+  const says = { name, scope, budget: budgetOf([document]), hashes, ...(limits.length > 0 && { limits }) };
+  return { document, rules, version: hashText(JSON.stringify(says)) };
 }
 
 function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefined {

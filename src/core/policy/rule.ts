@@ -79,7 +79,7 @@ export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule 
   };
 }
 
-function compilePatterns(patterns: readonly string[]): Patterns {
+export function compilePatterns(patterns: readonly string[]): Patterns {
   const exact = new Set(patterns.filter(isLiteral));
   const [only] = exact;
   return {

@@ -7,6 +7,8 @@
 import { MAX_COST_USD } from '../base/money.ts';
 import { LIMIT_KEYS, MAX_LIMIT_USD, PERIODS, type Period, scopedKeys, TIERS, type Tier } from '../budget/config.ts';
 import { MAX_CONDITION_LENGTH } from '../condition/condition.ts';
+import { LIMIT_PERS, LIMIT_UNITS, ON_EXCEED } from '../limits/limit.ts';
+import { type LIMIT_KEYS as LIMIT_ITEM_KEYS, MAX_LIMIT_COUNT, MAX_LIMITS } from '../limits/read.ts';
 import {
   type ApprovalTerms,
   DEFAULT_TERMS,
@@ -16,14 +18,7 @@ import {
 } from './approval-terms.ts';
 import type { ASSUMED_HALT_KEYS } from './assumed-halts.ts';
 import { CASE_CAUSES, type CaseKey } from './cases.ts';
-import {
-  MAX_NAME_LENGTH,
-  MAX_REASON_LENGTH,
-  MAX_REMEDY_LENGTH,
-  MAX_RULES,
-  type PolicyDocument,
-  type Rule,
-} from './document.ts';
+import { MAX_REASON_LENGTH, MAX_REMEDY_LENGTH, MAX_RULES, type PolicyDocument, type Rule } from './document.ts';
 import { RULE_EFFECTS } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
 import {
@@ -37,6 +32,7 @@ import {
   PATH_PATTERN,
   PROPERTIES_OF,
 } from './obligation-terms.ts';
+import { MAX_NAME_LENGTH } from './readers.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -247,6 +243,65 @@ const BUDGET: JsonSchema = {
   additionalProperties: false,
 };
 
+const LIMIT_PROPERTIES = {
+  id: nameSchema('Unique among the limits of the document. Answers and audit entries name it.'),
+  per: {
+    description:
+      'Whose use is counted together: each session (trace_id), the first agent with all it started, or each agent, team or org.',
+    enum: LIMIT_PERS,
+  },
+  calls: {
+    description: 'How many checks may be allowed.',
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_LIMIT_COUNT,
+  },
+  usd: {
+    description: 'How much may be spent, in US dollars.',
+    type: 'number',
+    exclusiveMinimum: 0,
+    maximum: MAX_LIMIT_USD,
+  },
+  tokens: {
+    description: 'How many tokens may be used, input and output together.',
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_LIMIT_COUNT,
+  },
+  every: durationSchema(
+    'The span, 10s to 31d. Only of a session or lineage it may be omitted: for as long as it lives.',
+    ['1m', '1h', '1d'],
+  ),
+  actions: globsSchema('Patterns over the action. Omitted: every action.', [...COMMON_ACTIONS, '*']),
+  resources: globsSchema('Patterns over the resource. Omitted: every resource.', []),
+  on_exceed: { description: 'Deny, or ask a person whether there may be more. Omitted: deny.', enum: ON_EXCEED },
+  step: {
+    description: 'By how much an approval raises the maximum. Omitted: by as much as it is. Only with on_exceed: ask.',
+    type: 'number',
+    exclusiveMinimum: 0,
+  },
+} as const satisfies Record<(typeof LIMIT_ITEM_KEYS)[number], JsonSchema>;
+
+const LIMIT: JsonSchema = {
+  type: 'object',
+  properties: LIMIT_PROPERTIES,
+  required: ['id', 'per'],
+  oneOf: LIMIT_UNITS.map((unit) => ({ required: [unit] })),
+  allOf: [
+    {
+      if: { properties: { per: { enum: ['agent', 'team', 'org'] } } },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { required: ['every'] },
+    },
+    {
+      if: { required: ['step'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { on_exceed: { enum: ['ask'] } }, required: ['on_exceed'] },
+    },
+  ],
+  additionalProperties: false,
+};
+
 const DOCUMENT_PROPERTIES = {
   name: nameSchema('Unique among all policies.'),
   scope: {
@@ -257,6 +312,12 @@ const DOCUMENT_PROPERTIES = {
   },
   rules: { description: 'What is allowed and denied.', type: 'array', maxItems: MAX_RULES, items: RULE },
   budget: BUDGET,
+  limits: {
+    description: 'How much may happen before the gateway denies or asks.',
+    type: 'array',
+    maxItems: MAX_LIMITS,
+    items: LIMIT,
+  },
 } as const satisfies Record<Exclude<keyof PolicyDocument, 'source'>, JsonSchema>;
 
 /** The schema of one document of a policy file. */
@@ -266,7 +327,7 @@ export const POLICY_SCHEMA: JsonSchema = {
   type: 'object',
   properties: DOCUMENT_PROPERTIES,
   required: ['name', 'scope'],
-  anyOf: [{ required: ['rules'] }, { required: ['budget'] }],
+  anyOf: [{ required: ['rules'] }, { required: ['budget'] }, { required: ['limits'] }],
   allOf: (['org', 'team', 'agent'] as const).map((tier) => ({
     if: { properties: { scope: { type: 'string', pattern: `^${tier}:` } } },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema

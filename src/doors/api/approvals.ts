@@ -8,8 +8,8 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, FromAgent, HttpReply, Route } from '../engine/route.ts';
 import { waitWhileThere } from '../rpc/departure.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
+import { approvalAnswer, approvalPage } from './approval-shapes.ts';
 import { type Listing, readWord, ruled, withBody, withListing } from './body.ts';
-import { approvalAnswer, approvalPage } from './shapes.ts';
 import { pageView } from './views.ts';
 
 const MAX_WAIT_SECS = 60;

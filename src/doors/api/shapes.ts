@@ -1,6 +1,5 @@
 /** The API's answers as schemas: OpenAPI is generated from them, and tests check real answers against them. */
 import { z } from 'zod';
-import { APPROVAL_STATES } from '../../core/approvals/approval.ts';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import { PERIODS, TIERS } from '../../core/budget/config.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
@@ -383,39 +382,6 @@ const halt = z.strictObject({
   released_by: z.string().nullable(),
   release_reason: z.string().nullable(),
 });
-const approval = z.strictObject({
-  id: z.string(),
-  state: z.enum(APPROVAL_STATES),
-  digest: z
-    .string()
-    .meta({ description: 'SHA-256 of the canonical arguments it is bound to, in lower-case hexadecimal.' }),
-  agent: z.strictObject({ org_id: z.string(), team_id: z.string(), agent_id: z.string() }),
-  op_id: z.string().nullable(),
-  op_ids: z.array(z.string()).meta({ description: 'Every operation that waits for it.' }),
-  action: z.string(),
-  resource: z.string(),
-  attributes: z.unknown().meta({ description: 'Without secrets, as in the audit log.' }),
-  estimated_cost_usd: z.number(),
-  policy: z.string(),
-  rule_id: z.string(),
-  reason: z.string(),
-  requested_by: z.array(z.string()),
-  requested_at: rfc3339,
-  expires_at: rfc3339.meta({ description: 'Until when it can be decided or, once approved, used.' }),
-  frozen_at: rfc3339.nullable().meta({ description: 'Since when a halt stops its clock.' }),
-  min: z.int().meta({ description: 'How many different approvers it takes.' }),
-  approvers: z.array(z.string()).meta({ description: 'Empty: every credential with admin scope.' }),
-  valid_secs: z.number().nullable().meta({ description: 'Null: for one use.' }),
-  decisions: z.array(
-    z.strictObject({ decision: z.enum(['approve', 'deny']), by: z.string(), reason: z.string(), at: rfc3339 }),
-  ),
-  used_by: z.array(z.string()),
-  cancel_reason: z.string().nullable(),
-  changed_at: rfc3339,
-});
-export const approvalAnswer = z.strictObject({ approval });
-export const approvalPage = pageOf('approvals', approval);
-
 export const haltCreated = z.strictObject({
   halt,
   ops_affected: z.int(),

@@ -1,15 +1,14 @@
-import type { BudgetChange, BudgetRow } from '../../core/budget/rows.ts';
-import type { BudgetStore } from '../../ports/ports.ts';
+import type { BudgetStore, StoredRow } from '../../ports/ports.ts';
 import { type EmbeddedStore, storedKey } from './store.ts';
 
-/** Spend in the embedded store. */
+/** Spend, and what limits have counted, in the embedded store. */
 export function createEmbeddedBudgets(store: EmbeddedStore): BudgetStore {
-  const table = store.table<BudgetRow>('budgets');
+  const table = store.table<StoredRow>('budgets');
   return {
     *load() {
       for (const [, row] of table.entries()) yield row;
     },
-    save: (changes: readonly BudgetChange[]) =>
+    save: (changes) =>
       store.transaction((inside) => {
         const inTransaction = inside(table);
         for (const { key, row } of changes) {

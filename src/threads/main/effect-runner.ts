@@ -42,7 +42,12 @@ export type EffectRunnerOptions = {
 export class EffectRunner {
   readonly #options: EffectRunnerOptions;
   /** What has happened since the start, for the metrics. */
-  readonly tally = { violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
+  readonly tally = {
+    violations: 0,
+    budgetExceeded: 0,
+    budgetAlerts: { 80: 0, 100: 0 },
+    limitAlerts: { 80: 0, 100: 0 },
+  };
 
   constructor(options: EffectRunnerOptions) {
     this.#options = options;
@@ -84,6 +89,9 @@ export class EffectRunner {
         case 'budget-alert':
           this.tally.budgetAlerts[effect.alert.percent] += 1;
           durable = reported(webhooks.reportEffect(effect), batch, durable);
+          break;
+        case 'limit-alert':
+          this.tally.limitAlerts[effect.alert.percent] += 1;
           break;
         case 'spend-recorded':
           if (effect.spent !== undefined) stats.countSpend(effect.spent.agent, effect.spent.microUsd, nowMs);

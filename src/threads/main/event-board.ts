@@ -4,6 +4,8 @@ import { rfc3339 } from '../../core/base/time.ts';
 import type { Effect } from '../../core/effects.ts';
 import { type Halt, orgOfScope, parseHaltScope } from '../../core/halts/halt.ts';
 import { claimOf } from '../../core/identify.ts';
+import { agentOfKey, type LimitAlert, orgOfKey } from '../../core/limits/limits.ts';
+import { noteOf } from '../../core/limits/said.ts';
 import type { GatewayEvent, Interest, UnnumberedEvent } from '../../ports/events.ts';
 import { type IoId, PEERS } from '../protocol.ts';
 
@@ -117,6 +119,8 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
       };
       return { id, kind: 'budget', orgId: orgOf(orgId), agentId, atMs, payload };
     }
+    case 'limit-alert':
+      return limitEvent(effect.alert, id, atMs);
     case 'agent-saved': {
       const {
         key,
@@ -156,6 +160,12 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
     default:
       return undefined;
   }
+}
+
+function limitEvent(alert: LimitAlert, id: number, atMs: number): GatewayEvent {
+  const { limit, key, percent } = alert;
+  const payload = { ...noteOf(alert), unit: limit.unit, percent };
+  return { id, kind: 'limit', orgId: orgOf(orgOfKey(key)), agentId: agentOfKey(limit.per, key), atMs, payload };
 }
 
 function approvalEvent(approval: Approval, id: number, atMs: number): GatewayEvent {

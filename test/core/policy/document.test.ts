@@ -87,7 +87,7 @@ describe('document', () => {
   test('refuses a document without rules or with invalid ones, unless it has a budget', () => {
     expect(['text', null, ['x'], 5].map(problemsOf)).toEqual(
       Array.from({ length: 4 }, () => [
-        ': a policy document must be a mapping with the keys name, scope, rules, budget',
+        ': a policy document must be a mapping with the keys name, scope, rules, budget, limits',
       ]),
     );
     expect(problemsOf({ name: 'p', scope: 'global' })).toEqual([': rules is missing']);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../../src/core/budget/budget.ts';
-import type { BudgetChange, BudgetRow } from '../../../src/core/budget/rows.ts';
+import type { BudgetRow } from '../../../src/core/budget/rows.ts';
+import { LimitTracker } from '../../../src/core/limits/limits.ts';
+import type { BudgetStore } from '../../../src/ports/ports.ts';
 import { SpendSaver } from '../../../src/threads/main/spend-saver.ts';
 import { CRAWLER } from '../../support/governor.ts';
 
@@ -10,11 +12,11 @@ const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
 function openStore() {
   const rows = new Map<string, BudgetRow>();
   const commits: ((isCommitted: boolean) => void)[] = [];
-  const save = (changes: readonly BudgetChange[]) =>
+  const save: BudgetStore['save'] = (changes) =>
     new Promise<void>((resolve, reject) => {
       commits.push((isCommitted) => {
         if (!isCommitted) return reject(new Error('no space left'));
-        for (const { key, row } of changes) row === undefined ? rows.delete(key) : rows.set(key, row);
+        for (const { key, row } of changes) row === undefined ? rows.delete(key) : rows.set(key, row as BudgetRow);
         resolve();
       });
     });
@@ -24,7 +26,8 @@ function openStore() {
 function openSaver() {
   const store = openStore();
   const budgets = new BudgetTracker(undefined, NOW_MS);
-  const saver = new SpendSaver(budgets, store);
+  const limits = new LimitTracker({ maxStates: 10, sessionTtlMs: 60_000, firstOf: (key) => key });
+  const saver = new SpendSaver(budgets, limits, store);
   const record = (usageId: string, to = budgets) => to.record(CRAWLER, 1_000_000, { usageId }, NOW_MS);
   /** Told as the switchboard tells it: what became of the answer. */
   const recordAndSave = (usageId: string) => {

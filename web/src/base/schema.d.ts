@@ -3125,6 +3125,11 @@ export interface components {
         GetApprovalsAnswer: {
             approvals: {
                 id: string;
+                /**
+                 * @description Whether an action is to be allowed, or a limit raised.
+                 * @enum {string}
+                 */
+                kind: "action" | "limit";
                 /** @enum {string} */
                 state: "pending" | "approved" | "denied" | "expired" | "cancelled" | "used";
                 /** @description SHA-256 of the canonical arguments it is bound to, in lower-case hexadecimal. */
@@ -3145,6 +3150,22 @@ export interface components {
                 policy: string;
                 rule_id: string;
                 reason: string;
+                /** @description Of kind `limit`: what it is about. */
+                limit: {
+                    policy: string;
+                    id: string;
+                    /** @enum {string} */
+                    per: "session" | "lineage" | "agent" | "team" | "org";
+                    /** @description Whose use it counts: `<trace_id>`, `<org>/<team>/<agent>`, `<org>/<team>` or `<org>`. */
+                    key: string;
+                    /** @enum {string} */
+                    unit: "calls" | "usd" | "tokens";
+                    used: number;
+                    /** @description The maximum in force, with what was added. */
+                    max: number;
+                } | null;
+                /** @description By how much the limit is raised. */
+                step: number | null;
                 requested_by: string[];
                 /**
                  * Format: date-time
@@ -3189,6 +3210,11 @@ export interface components {
         GetApprovalsIdAnswer: {
             approval: {
                 id: string;
+                /**
+                 * @description Whether an action is to be allowed, or a limit raised.
+                 * @enum {string}
+                 */
+                kind: "action" | "limit";
                 /** @enum {string} */
                 state: "pending" | "approved" | "denied" | "expired" | "cancelled" | "used";
                 /** @description SHA-256 of the canonical arguments it is bound to, in lower-case hexadecimal. */
@@ -3209,6 +3235,22 @@ export interface components {
                 policy: string;
                 rule_id: string;
                 reason: string;
+                /** @description Of kind `limit`: what it is about. */
+                limit: {
+                    policy: string;
+                    id: string;
+                    /** @enum {string} */
+                    per: "session" | "lineage" | "agent" | "team" | "org";
+                    /** @description Whose use it counts: `<trace_id>`, `<org>/<team>/<agent>`, `<org>/<team>` or `<org>`. */
+                    key: string;
+                    /** @enum {string} */
+                    unit: "calls" | "usd" | "tokens";
+                    used: number;
+                    /** @description The maximum in force, with what was added. */
+                    max: number;
+                } | null;
+                /** @description By how much the limit is raised. */
+                step: number | null;
                 requested_by: string[];
                 /**
                  * Format: date-time
@@ -7034,6 +7076,7 @@ export interface operations {
                      *       "approvals": [
                      *         {
                      *           "id": "a id",
+                     *           "kind": "action",
                      *           "state": "pending",
                      *           "digest": "a digest",
                      *           "agent": {
@@ -7052,6 +7095,16 @@ export interface operations {
                      *           "policy": "search-team",
                      *           "rule_id": "web-only",
                      *           "reason": "web tools only",
+                     *           "limit": {
+                     *             "policy": "search-team",
+                     *             "id": "a id",
+                     *             "per": "session",
+                     *             "key": "a key",
+                     *             "unit": "calls",
+                     *             "used": 1,
+                     *             "max": 1
+                     *           },
+                     *           "step": null,
                      *           "requested_by": [
                      *             "a requested by"
                      *           ],
@@ -7115,6 +7168,7 @@ export interface operations {
                      * @example {
                      *       "approval": {
                      *         "id": "a id",
+                     *         "kind": "action",
                      *         "state": "pending",
                      *         "digest": "a digest",
                      *         "agent": {
@@ -7133,6 +7187,16 @@ export interface operations {
                      *         "policy": "search-team",
                      *         "rule_id": "web-only",
                      *         "reason": "web tools only",
+                     *         "limit": {
+                     *           "policy": "search-team",
+                     *           "id": "a id",
+                     *           "per": "session",
+                     *           "key": "a key",
+                     *           "unit": "calls",
+                     *           "used": 1,
+                     *           "max": 1
+                     *         },
+                     *         "step": null,
                      *         "requested_by": [
                      *           "a requested by"
                      *         ],
@@ -7202,6 +7266,7 @@ export interface operations {
                      * @example {
                      *       "approval": {
                      *         "id": "a id",
+                     *         "kind": "action",
                      *         "state": "pending",
                      *         "digest": "a digest",
                      *         "agent": {
@@ -7220,6 +7285,16 @@ export interface operations {
                      *         "policy": "search-team",
                      *         "rule_id": "web-only",
                      *         "reason": "web tools only",
+                     *         "limit": {
+                     *           "policy": "search-team",
+                     *           "id": "a id",
+                     *           "per": "session",
+                     *           "key": "a key",
+                     *           "unit": "calls",
+                     *           "used": 1,
+                     *           "max": 1
+                     *         },
+                     *         "step": null,
                      *         "requested_by": [
                      *           "a requested by"
                      *         ],
@@ -7292,6 +7367,7 @@ export interface operations {
                      * @example {
                      *       "approval": {
                      *         "id": "a id",
+                     *         "kind": "action",
                      *         "state": "pending",
                      *         "digest": "a digest",
                      *         "agent": {
@@ -7310,6 +7386,16 @@ export interface operations {
                      *         "policy": "search-team",
                      *         "rule_id": "web-only",
                      *         "reason": "web tools only",
+                     *         "limit": {
+                     *           "policy": "search-team",
+                     *           "id": "a id",
+                     *           "per": "session",
+                     *           "key": "a key",
+                     *           "unit": "calls",
+                     *           "used": 1,
+                     *           "max": 1
+                     *         },
+                     *         "step": null,
                      *         "requested_by": [
                      *           "a requested by"
                      *         ],
@@ -7373,6 +7459,7 @@ export interface operations {
                      * @example {
                      *       "approval": {
                      *         "id": "a id",
+                     *         "kind": "action",
                      *         "state": "pending",
                      *         "digest": "a digest",
                      *         "agent": {
@@ -7391,6 +7478,16 @@ export interface operations {
                      *         "policy": "search-team",
                      *         "rule_id": "web-only",
                      *         "reason": "web tools only",
+                     *         "limit": {
+                     *           "policy": "search-team",
+                     *           "id": "a id",
+                     *           "per": "session",
+                     *           "key": "a key",
+                     *           "unit": "calls",
+                     *           "used": 1,
+                     *           "max": 1
+                     *         },
+                     *         "step": null,
                      *         "requested_by": [
                      *           "a requested by"
                      *         ],

@@ -1,0 +1,469 @@
+/** Counts what limits limit, and says which of them leave no room (docs/spec.md, Limits of use). */
+import type { AgentIdentity, AgentKey, OpId } from '../base/ids.ts';
+import { copyOf } from '../base/text.ts';
+import type { OpNumber } from '../budget/reservations.ts';
+import { covered } from '../policy/rule.ts';
+import { type CompiledLimit, LimitIndex } from './compiled.ts';
+import type { Limit, LimitPer } from './limit.ts';
+import { keyOfRow, type LimitChange, type LimitRow } from './rows.ts';
+import { LimitTable, type Said } from './table.ts';
+
+export type LimitOptions = {
+  /** Beyond so many keys in all, those unseen so far are denied. */
+  readonly maxStates: number;
+  /** A session or lineage that was not used for so long has ended. */
+  readonly sessionTtlMs: number;
+  /** The first agent of the lineage. */
+  readonly firstOf: (key: AgentKey) => AgentKey;
+};
+
+/** A limit in force, with what it has counted. */
+export type Counted = CompiledLimit & { readonly table: LimitTable };
+
+/** What is counted for: an operation of this agent. */
+export type CountedFor = { readonly agent: AgentIdentity; readonly key: AgentKey; readonly opId: OpId | undefined };
+
+/** A check, as far as limits look at it. */
+export type LimitedCheck = CountedFor & {
+  readonly action: string;
+  readonly resource: string;
+  readonly costMicroUsd: number;
+};
+
+/** A limit that leaves no room for a check. Amounts are in the unit of the limit. */
+export type Reached = {
+  readonly limit: Limit;
+  readonly policy: string;
+  /** As the state is kept: see `shownKey`. */
+  readonly key: string;
+  readonly used: number;
+  readonly reserved: number;
+  readonly max: number;
+  /** When there is room again, as far as time alone makes some. */
+  readonly resetsAtMs: number | undefined;
+  /** `full`: the key is unseen, and there are too many. `denied`: a person has said no. */
+  readonly why: 'reached' | 'full' | 'denied';
+};
+
+/** Raised once per level, by what reached it. */
+export type LimitAlert = Omit<Reached, 'why' | 'resetsAtMs' | 'reserved'> & { readonly percent: 80 | 100 };
+
+/** What one check has counted, in the order of the limits. */
+export type LimitUndo = {
+  readonly kind: 'limits';
+  readonly tables: readonly LimitTable[];
+  readonly keys: readonly string[];
+  readonly atMs: number;
+};
+
+/** What one decision of people has changed. */
+export type SaidUndo = {
+  readonly kind: 'limit-said';
+  readonly table: LimitTable;
+  readonly key: string;
+  readonly before: Said | undefined;
+};
+
+/** The states in which an operation holds its estimate. */
+type Holding = {
+  readonly tables: readonly LimitTable[];
+  readonly keys: readonly string[];
+  /** What it held when it began, and holds now. */
+  readonly beganMicroUsd: number;
+  heldMicroUsd: number;
+};
+
+export type CountedUsage = { readonly costMicroUsd: number; readonly tokens: number };
+
+/** So much of all room is left to the orgs that do not have the most. */
+const OTHERS_PART = 10;
+/** With fewer keys than this in all, one org may have all of them. */
+const SHARED_FROM = 1_000;
+const NO_ALERTS: readonly LimitAlert[] = [];
+
+export class LimitTracker {
+  readonly #options: LimitOptions;
+  /** By the identity of a limit. Those that are not in force stay until nothing is counted in them. */
+  readonly #tables = new Map<string, LimitTable>();
+  #index = new LimitIndex<Counted>([]);
+  #inForce: readonly Counted[] = [];
+  #size = 0;
+  readonly #sizeOfOrg = new Map<string, number>();
+  readonly #holdings = new Map<OpNumber, Holding>();
+  #dropped: string[] = [];
+  #sweeping = 0;
+  /** Of the check that is being decided: where it counts, and the rows; -1: not yet. */
+  #tableOf: LimitTable[] = [];
+  #keyOf: string[] = [];
+  #rowOf: number[] = [];
+  #policyOf: string[] = [];
+  #matched = 0;
+  #keys: Partial<Record<LimitPer, string>> = {};
+  /** Usage of keys for which there was no room. */
+  overflows = 0;
+
+  constructor(options: LimitOptions) {
+    this.#options = options;
+  }
+
+  /** How many keys are counted for. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get isAny(): boolean {
+    return this.#inForce.length > 0;
+  }
+
+  /** What was counted stays, as long as unit, span and key of a limit stay what they are. */
+  reconfigure(limits: readonly CompiledLimit[]): void {
+    this.#inForce = limits.map((each) => ({ ...each, table: this.#tableFor(each) }));
+    this.#index = new LimitIndex(this.#inForce.map((item) => ({ scope: item.scope, item })));
+  }
+
+  #tableFor({ limit, policy }: CompiledLimit): LimitTable {
+    const identity = identityOf(policy, limit);
+    const table = this.#tables.get(identity);
+    if (table === undefined) {
+      const made = new LimitTable(limit, this.#options.sessionTtlMs);
+      this.#tables.set(identity, made);
+      return made;
+    }
+    table.limit = limit;
+    return table;
+  }
+
+  /** The first limit that leaves no room for the check. Changes nothing but what time does; `count` may follow. */
+  firstReached(check: LimitedCheck, nowMs: number): Reached | undefined {
+    this.#matched = 0;
+    const { action, resource, costMicroUsd } = check;
+    const limits = this.#index.reaching(check.agent);
+    let unseen = 0;
+    if (limits.length > 0) this.#keys = {};
+    for (let nth = 0; nth < limits.length; nth += 1) {
+      const { actions, resources, isOfAll, limit, policy, table } = limits[nth]!;
+      if (!isOfAll && !(covered(actions, action) && covered(resources, resource))) continue;
+      const key = this.#keyFor(limit.per, check);
+      if (key === undefined) continue;
+      const row = table.find(key, nowMs);
+      if (row === -1) unseen += 1;
+      if (row === -1 && !this.#hasRoomFor(key, unseen))
+        return { limit, policy, key, used: 0, reserved: 0, max: limit.max, resetsAtMs: undefined, why: 'full' };
+      const added = limit.unit === 'calls' ? 1 : limit.unit === 'usd' ? costMicroUsd : 0;
+      const reached = reachedBy(policy, table, key, row, added, nowMs);
+      if (reached !== undefined) return reached;
+      const at = this.#matched;
+      this.#tableOf[at] = table;
+      this.#keyOf[at] = key;
+      this.#rowOf[at] = row;
+      this.#policyOf[at] = policy;
+      this.#matched = at + 1;
+    }
+    return undefined;
+  }
+
+  /**
+   * Counts the check that `firstReached` has found room for, in the same step. `heldMicroUsd`: what its operation holds
+   * from now on. Undefined: no limit applies.
+   */
+  count(
+    op: OpNumber,
+    heldMicroUsd: number,
+    nowMs: number,
+  ): { readonly undo: LimitUndo; readonly alerts: readonly LimitAlert[] } | undefined {
+    const matched = this.#matched;
+    if (this.#holdings.size > 0) this.#holdings.delete(op);
+    if (matched === 0) return undefined;
+    const tables = this.#tableOf.slice(0, matched);
+    const keys = this.#keyOf.slice(0, matched);
+    let alerts = NO_ALERTS;
+    let isSpending = false;
+    for (let nth = 0; nth < matched; nth += 1) {
+      const table = tables[nth]!;
+      if (this.#rowOf[nth] === -1) {
+        keys[nth] = copyOf(keys[nth]!);
+        this.#rowOf[nth] = this.#create(table, keys[nth]!, nowMs);
+      }
+      const row = this.#rowOf[nth]!;
+      const key = keys[nth]!;
+      if (table.limit.unit === 'calls') {
+        table.add(key, row, 1, nowMs);
+        alerts = this.#alert(alerts, { policy: this.#policyOf[nth]!, table, key, row }, nowMs);
+      } else {
+        isSpending = true;
+        table.touch(key, row, nowMs);
+        if (table.limit.unit === 'usd' && heldMicroUsd > 0) table.hold(row, heldMicroUsd);
+      }
+    }
+    if (isSpending) this.#holdings.set(op, { tables, keys, beganMicroUsd: heldMicroUsd, heldMicroUsd });
+    return { undo: { kind: 'limits', tables, keys, atMs: nowMs }, alerts };
+  }
+
+  /** A session that goes on asking has not ended. */
+  keepAlive({ limit, policy, key }: Reached, nowMs: number): void {
+    const state = this.#stateOf(policy, limit.id, key, nowMs);
+    if (state !== undefined && limit.everyMs === undefined) state.table.touch(key, state.row, nowMs);
+  }
+
+  /** The check could not be recorded, so it never was. */
+  takeBack({ tables, keys, atMs }: LimitUndo, nowMs: number): void {
+    for (let nth = 0; nth < tables.length; nth += 1) {
+      const table = tables[nth]!;
+      const row = table.find(keys[nth]!, nowMs);
+      if (table.limit.unit === 'calls' && row !== -1) table.takeBack(keys[nth]!, row, 1, atMs);
+    }
+  }
+
+  /** The operation holds so much money from now on: see `Reservations`. More than it began with does not count. */
+  follow(op: OpNumber, microUsd: number): void {
+    const holding = this.#holdings.get(op);
+    if (holding === undefined) return;
+    const held = Math.min(holding.beganMicroUsd, microUsd);
+    if (held === holding.heldMicroUsd) return;
+    for (const [nth, table] of holding.tables.entries()) {
+      if (table.limit.unit !== 'usd') continue;
+      const row = table.rowOf(holding.keys[nth]!);
+      if (row !== undefined) table.hold(row, held - holding.heldMicroUsd);
+    }
+    holding.heldMicroUsd = held;
+  }
+
+  /** The operation has left the registry. */
+  forget(op: OpNumber): void {
+    if (this.#holdings.size > 0) this.#holdings.delete(op);
+  }
+
+  /**
+   * A usage record is a fact: it counts whatever it exceeds. It counts where the check of its operation did; without
+   * one, in limits that count whatever is done.
+   */
+  record(by: CountedFor, op: OpNumber | undefined, usage: CountedUsage, nowMs: number): readonly LimitAlert[] {
+    const holding = op === undefined ? undefined : this.#holdings.get(op);
+    let alerts = NO_ALERTS;
+    if (holding !== undefined) {
+      for (const [nth, table] of holding.tables.entries())
+        alerts = this.#spend(alerts, { policy: '', table, key: holding.keys[nth]! }, usage, nowMs);
+      return alerts;
+    }
+    this.#keys = {};
+    for (const { isOfAll, limit, policy, table } of this.#index.reaching(by.agent)) {
+      const key = isOfAll && limit.unit !== 'calls' ? this.#keyFor(limit.per, by) : undefined;
+      if (key !== undefined) alerts = this.#spend(alerts, { policy, table, key }, usage, nowMs);
+    }
+    return alerts;
+  }
+
+  #spend(
+    alerts: readonly LimitAlert[],
+    { policy, table, key }: { readonly policy: string; readonly table: LimitTable; readonly key: string },
+    { costMicroUsd, tokens }: CountedUsage,
+    nowMs: number,
+  ): readonly LimitAlert[] {
+    const { unit } = table.limit;
+    const amount = unit === 'usd' ? costMicroUsd : unit === 'tokens' ? tokens : 0;
+    if (amount === 0) return alerts;
+    let row = table.find(key, nowMs);
+    if (row === -1 && !this.#hasRoomFor(key, 1)) {
+      this.overflows += 1;
+      return alerts;
+    }
+    if (row === -1) row = this.#create(table, copyOf(key), nowMs);
+    table.add(key, row, amount, nowMs);
+    return this.#alert(alerts, { policy, table, key, row }, nowMs);
+  }
+
+  /** With one more for each level that is reached for the first time, or again. */
+  #alert(
+    alerts: readonly LimitAlert[],
+    { policy, table, key, row }: { policy: string; table: LimitTable; key: string; row: number },
+    nowMs: number,
+  ): readonly LimitAlert[] {
+    const used = table.usedOf(row);
+    const max = table.maxOf(key, nowMs);
+    const level = used >= max ? 100 : used * 5 >= max * 4 ? 80 : 0;
+    const before = table.alertedOf(row);
+    if (level === before) return alerts;
+    table.setAlerted(row, level);
+    const levels = ([80, 100] as const).filter((each) => each > before && each <= level);
+    const { limit } = table;
+    const named = policy === '' ? this.#policyNameOf(table) : policy;
+    return [...alerts, ...levels.map((percent) => ({ limit, policy: named, key, used, max, percent }))];
+  }
+
+  #policyNameOf(table: LimitTable): string {
+    return this.#inForce.find((each) => each.table === table)?.policy ?? '';
+  }
+
+  #create(table: LimitTable, key: string, nowMs: number): number {
+    this.#resize(key, 1);
+    return table.create(key, nowMs);
+  }
+
+  #resize(key: string, by: 1 | -1): void {
+    const org = orgOfKey(key);
+    const size = (this.#sizeOfOrg.get(org) ?? 0) + by;
+    if (size === 0) this.#sizeOfOrg.delete(org);
+    else this.#sizeOfOrg.set(org, size);
+    this.#size += by;
+  }
+
+  /** One org leaves some room to the others. */
+  #hasRoomFor(key: string, unseen: number): boolean {
+    const { maxStates } = this.#options;
+    if (this.#size + unseen > maxStates) return false;
+    if (maxStates < SHARED_FROM || this.#size + unseen <= maxStates / 2) return true;
+    return (this.#sizeOfOrg.get(orgOfKey(key)) ?? 0) + unseen <= maxStates - maxStates / OTHERS_PART;
+  }
+
+  /** Undefined: there is none, such as an org of an agent without one. */
+  #keyFor(per: LimitPer, by: CountedFor): string | undefined {
+    this.#keys[per] ??= keyOf(per, by, this.#options.firstOf);
+    return this.#keys[per] === '' ? undefined : this.#keys[per];
+  }
+
+  /** The limit of this name in force, with the row of this key; undefined where nothing is counted for it. */
+  #stateOf(policy: string, id: string, key: string, nowMs: number) {
+    const table = this.#inForce.find((each) => each.policy === policy && each.limit.id === id)?.table;
+    const row = table?.find(key, nowMs) ?? -1;
+    return table === undefined || row === -1 ? undefined : { table, row };
+  }
+
+  /** What people have said about the key holds from now on. Undefined: it has reset meanwhile, or knows it already. */
+  say(
+    said: 'approve' | 'deny',
+    { policy, id, key, approvalId }: Record<'policy' | 'id' | 'key' | 'approvalId', string>,
+    nowMs: number,
+  ): SaidUndo | undefined {
+    const state = this.#stateOf(policy, id, key, nowMs);
+    if (state === undefined) return undefined;
+    const { table, row } = state;
+    const before = table.saidOf(key);
+    if (before?.approvalId === approvalId) return undefined;
+    if (said === 'approve') table.raise(key, row, approvalId, nowMs);
+    else table.deny(key, row, approvalId, nowMs);
+    return { kind: 'limit-said', table, key, before };
+  }
+
+  unsay({ table, key, before }: SaidUndo): void {
+    const row = table.rowOf(key);
+    if (row !== undefined) table.unsay(key, row, before);
+  }
+
+  /** Forgets what counts no more, looking at a limited number of keys. */
+  sweep(nowMs: number, most = 5_000): void {
+    const tables = [...this.#tables.entries()];
+    for (let tried = 0, looked = 0; tried < tables.length && looked < most; tried += 1) {
+      const [identity, table] = tables[this.#sweeping % tables.length]!;
+      const before = looked;
+      looked += table.sweep(most - looked, nowMs, (key) => {
+        this.#resize(key, -1);
+        this.#dropped.push(keyOfRow(identity, key));
+      });
+      if (looked - before < table.size && looked >= most) return;
+      this.#sweeping += 1;
+    }
+  }
+
+  /** Those in force, with what each has counted. */
+  get counted(): readonly Counted[] {
+    return this.#inForce;
+  }
+
+  /** What a store must put or remove to catch up, since the last call. */
+  drainChanges(): LimitChange[] {
+    const changes: LimitChange[] = this.#dropped.map((key) => ({ key, row: undefined }));
+    this.#dropped = [];
+    for (const [identity, table] of this.#tables)
+      table.drain((key, state) => {
+        changes.push({ key: keyOfRow(identity, key), row: { kind: 'limit', limit: identity, key, state } });
+      });
+    return changes;
+  }
+
+  /** For changes that the store could not write: they come again. */
+  requeueChanges(changes: readonly LimitChange[]): void {
+    for (const { key, row } of changes) {
+      if (row === undefined) this.#dropped.push(key);
+      else this.#tables.get(row.limit)?.requeue(row.key);
+    }
+  }
+
+  /** Takes back what was stored, after `reconfigure` and before the first use. */
+  restore(rows: Iterable<LimitRow>): void {
+    for (const { limit, key, state } of rows) {
+      const table = this.#tables.get(limit);
+      if (table === undefined || table.rowOf(key) !== undefined) {
+        this.#dropped.push(keyOfRow(limit, key));
+        continue;
+      }
+      this.#resize(key, 1);
+      table.restore(key, state);
+    }
+  }
+}
+
+/** Undefined: there is room. `row` -1: nothing is counted yet. */
+function reachedBy(
+  policy: string,
+  table: LimitTable,
+  key: string,
+  row: number,
+  added: number,
+  nowMs: number,
+): Reached | undefined {
+  const { limit } = table;
+  const used = row === -1 ? 0 : table.usedOf(row);
+  const reserved = row === -1 || limit.unit !== 'usd' ? 0 : table.reservedOf(row);
+  // Nearly always there is room below the maximum as it is written.
+  const total = added > 0 ? used + reserved + added : used + 1;
+  if (total <= limit.max) return undefined;
+  const max = table.maxOf(key, nowMs);
+  if (total <= max) return undefined;
+  return {
+    limit,
+    policy,
+    key,
+    used,
+    reserved,
+    max,
+    resetsAtMs: row === -1 ? undefined : table.hasRoomAtMs(key, row, Math.max(added, 1), nowMs),
+    why: table.isDenied(key, nowMs) ? 'denied' : 'reached',
+  };
+}
+
+const identityOf = (policy: string, { id, per, unit, everyMs }: Limit): string =>
+  JSON.stringify([policy, id, per, unit, everyMs ?? null]);
+
+/** The org is what stands before the first `/`; '' where there is no such key. */
+function keyOf(per: LimitPer, { agent, key, opId }: CountedFor, firstOf: LimitOptions['firstOf']): string {
+  switch (per) {
+    case 'session':
+      return opId === undefined ? '' : `${agent.orgId}/${opId.slice(0, opId.indexOf(':'))}`;
+    case 'lineage':
+      return firstOf(key);
+    case 'agent':
+      return key;
+    case 'team':
+      return `${agent.orgId}/${agent.teamId}`;
+    case 'org':
+      return agent.orgId;
+  }
+}
+
+/** The org whose use it counts. */
+export const orgOfKey = (key: string): string => {
+  const end = key.indexOf('/');
+  return end === -1 ? key : key.slice(0, end);
+};
+
+/** The agent whose use it counts, if it is that of one. */
+export const agentOfKey = (per: LimitPer, key: string): string | null =>
+  per === 'agent' || per === 'lineage' ? key.slice(key.lastIndexOf('/') + 1) : null;
+
+/** As people see it: a session is named by its trace id. */
+export const shownKey = (per: LimitPer, key: string): string =>
+  per === 'session' ? key.slice(key.indexOf('/') + 1) : key;
+
+/** As the state is kept. */
+export const keptKey = (per: LimitPer, orgId: string, shown: string): string =>
+  per === 'session' ? `${orgId}/${shown}` : shown;

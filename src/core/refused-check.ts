@@ -1,0 +1,80 @@
+/** A check whose caller is not identified (docs/spec.md, Checks 1). */
+import { lineageOfOrg } from './audit/audit.ts';
+import { assertNever, ok } from './base/result.ts';
+import { type CheckEntries, payloadOfStranger } from './check-entry.ts';
+import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
+import type { DecisionCause } from './decision-cause.ts';
+import { claimOf, effectsOfImpersonation, type Identified, type Speaker } from './identify.ts';
+import type { OpState } from './ops/op-state.ts';
+import type { Outcome } from './outcome.ts';
+import { REFUSAL } from './refusal.ts';
+
+/** A deny that no policy made. */
+export const denied = (
+  cause: DecisionCause,
+  reason: string,
+  opState: OpState | undefined,
+  exceeded?: CheckAnswer['exceeded'],
+  { policy, remedy }: { readonly policy?: string; readonly remedy?: string | undefined } = {},
+): Replies['check'] => ok({ decision: 'deny', reason, policy, ruleId: undefined, cause, exceeded, opState, remedy });
+
+/** No identity, no operation: the registry is not touched. */
+export function refuseCheck(
+  command: CheckCommand,
+  refused: Exclude<Identified, Speaker>,
+  entries: CheckEntries,
+): Outcome<'check'> {
+  const { agent: claimed, action, opId } = command;
+  const isStranger = refused.kind === 'no-credential' || refused.kind === 'unknown-credential';
+  const payload = isStranger ? payloadOfStranger(command) : entries.payloadOf(command);
+  const reason = REFUSAL[refused.kind];
+  const reply = denied('credential', reason, undefined);
+  switch (refused.kind) {
+    case 'no-credential':
+    case 'unknown-credential':
+      return {
+        reply,
+        effects: [
+          {
+            kind: 'audit',
+            draft: {
+              eventType: 'ActionDenied',
+              lineage: claimed,
+              actor: 'anonymous',
+              opId,
+              decision: 'deny',
+              reason,
+              cause: 'credential',
+              payload,
+            },
+          },
+        ],
+      };
+    case 'org-out-of-reach': {
+      // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
+      const { orgId, actor } = refused;
+      return {
+        reply,
+        effects: [
+          {
+            kind: 'audit',
+            draft: {
+              eventType: 'A2AImpersonationAttempted',
+              lineage: lineageOfOrg(orgId),
+              actor,
+              opId,
+              decision: 'deny',
+              reason,
+              cause: 'credential',
+              payload: Object.assign(payload, claimOf(claimed)),
+            },
+          },
+        ],
+      };
+    }
+    case 'impersonation':
+      return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed, action, opId, payload }) };
+    default:
+      return assertNever(refused);
+  }
+}
