@@ -13,7 +13,7 @@ import { triedTypeScript } from './try-typescript.mjs';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SDK = join(ROOT, 'sdk', 'python');
 const DOCUMENT = join(ROOT, 'docs', 'sdk-python.md');
-const TABLE = /(<!-- tried -->\n)[^]*?(<!-- \/tried -->)/;
+const TABLE = /(<!-- tried -->\n)([^]*?)(<!-- \/tried -->)/;
 /** Requirements of the tests themselves. */
 const TOOLS = readFileSync(join(SDK, 'requirements-test.txt'), 'utf8')
   .split('\n')
@@ -136,7 +136,7 @@ function run(command, args) {
   });
 }
 
-/** Writes the table of a language whose frameworks were all tried. */
+/** Writes the rows of what was tried. Rows of other adapters stay. */
 function writeTable() {
   const adapters = chosen.filter((name) => languages[name] === undefined);
   const rowsOf = (isMine, rowOf) => adapters.filter((name) => name.startsWith(TYPESCRIPT) === isMine).map(rowOf);
@@ -154,9 +154,12 @@ function writeTable() {
 }
 
 function writeRows(document, rows) {
-  const table = ['| adapter | tried with | tests |', '| --- | --- | --- |', ...rows].join('\n');
-  writeFileSync(
-    document,
-    readFileSync(document, 'utf8').replace(TABLE, (_all, begin, end) => `${begin}${table}\n${end}`),
-  );
+  const nameIn = (row) => row.split('|')[1];
+  const written = readFileSync(document, 'utf8').replace(TABLE, (_all, begin, old, end) => {
+    const kept = old.trimEnd().split('\n').slice(2);
+    const before = kept.map((row) => rows.find((each) => nameIn(each) === nameIn(row)) ?? row);
+    const added = rows.filter((row) => !before.includes(row));
+    return [`${begin}| adapter | tried with | tests |`, '| --- | --- | --- |', ...before, ...added, end].join('\n');
+  });
+  writeFileSync(document, written);
 }

@@ -77,6 +77,23 @@ describe('an approval of the AI SDK', () => {
   });
 });
 
+describe('a denied tool of the AI SDK', () => {
+  test('has a result that says why, whatever its toModelOutput', async () => {
+    const gateway = gatewayOfTest();
+    gateway.deny('tool.call', 'pay', { reason: 'too dangerous' });
+    const own = ({ output }: { output: { sum: number } }) => ({
+      type: 'text' as const,
+      value: `${output.sum.toFixed(2)}`,
+    });
+    const pay = { ...payTool(() => 'paid'), toModelOutput: own } as never;
+    const { steps } = await run(guardTools(gateway.client, { pay }), START);
+    expect(steps[0]?.toolResults[0]?.output).toMatch(/^pay was denied by policy: too dangerous/);
+    expect(JSON.stringify(steps[0]?.response.messages)).toContain(
+      '"error-text","value":"pay was denied by policy: too dangerous',
+    );
+  });
+});
+
 describe('tokens of the AI SDK', () => {
   test('tokens of the AI SDK are counted by model, once for each answer', async () => {
     const gateway = gatewayOfTest();

@@ -1,18 +1,20 @@
 /**
  * Vercel AI SDK: `generateText({ tools: guardTools(agent, { pay, refund }), … })`.
  *
- * A denied tool is a tool error that the model reads, and the run goes on. An approval is a `tool-approval-request`:
+ * A denied tool's result is what the model reads of it, and the run goes on. An approval is a `tool-approval-request`:
  * answered with `tool-approval-response`, the call is checked again, and waits for people where they have not decided.
  * Tools without `execute`, of the client or the provider, never pass here.
  */
 import type { AgentClient } from './client.ts';
 import { recordTokens } from './tokens.ts';
-import { type Approvals, callTool, Questions } from './tool-gate.ts';
+import { type Approvals, callTool, isRefusal, Questions } from './tool-gate.ts';
 
 type CallOptions = { readonly toolCallId: string };
+type ToModel = { readonly output: unknown };
 type AnyTool = {
   readonly execute?: ((input: never, options: never) => unknown) | undefined;
   readonly needsApproval?: unknown;
+  readonly toModelOutput?: ((given: ToModel) => unknown) | undefined;
 };
 type OwnApproval = boolean | ((input: unknown, options: unknown) => boolean | PromiseLike<boolean>) | undefined;
 
@@ -39,7 +41,7 @@ function guardedTool(
   tool: AnyTool,
   { session, approvals = 'native' }: GuardToolsOptions,
 ): AnyTool {
-  const { execute, needsApproval } = tool;
+  const { execute, needsApproval, toModelOutput } = tool;
   if (execute === undefined) return tool;
   const questions = new Questions(agent);
   const callOf = (args: unknown, { toolCallId }: CallOptions) => ({
@@ -50,6 +52,13 @@ function guardedTool(
   });
   return {
     ...tool,
+    // The tool's own knows its results only.
+    ...(toModelOutput !== undefined && {
+      toModelOutput: (given: ToModel): unknown =>
+        isRefusal(name, given.output)
+          ? { type: 'error-text', value: given.output }
+          : Reflect.apply(toModelOutput, tool, [given]),
+    }),
     needsApproval: async (input: unknown, call: CallOptions): Promise<boolean> => {
       const own = needsApproval as OwnApproval;
       if (typeof own === 'function' ? await own(input, call) : own === true) return true;
@@ -57,18 +66,12 @@ function guardedTool(
     },
     execute: async (input: unknown, call: CallOptions): Promise<unknown> => {
       const refusal = questions.refusalOf(call.toolCallId);
-      if (refusal !== undefined) throw new ToolRefusedError(refusal);
+      if (refusal !== undefined) return refusal;
       const run = (args: never) => Reflect.apply(execute, tool, [args, call]) as unknown;
       const called = await callTool(agent, callOf(input, call), run, 'wait');
-      if (called.kind === 'done') return called.value;
-      throw new ToolRefusedError(called.text);
+      return called.kind === 'done' ? called.value : called.text;
     },
   };
-}
-
-/** The tool has not run, or its result must not be used. Its message is for the model. */
-export class ToolRefusedError extends Error {
-  override readonly name = 'ToolRefusedError';
 }
 
 type StepEnd = {

@@ -1,5 +1,5 @@
 /**
- * MCP servers of `@modelcontextprotocol/sdk`: `guardServer(agent, server, { name: 'bank' })`, before their tools are
+ * MCP servers of `@modelcontextprotocol/sdk`: `guardServer(agent, server)`, before their tools are
  * registered.
  *
  * Each call of a tool is `mcp.call` on `<server>/<tool>`. A denial is a result with `isError` and the reason. An
@@ -12,11 +12,12 @@ type Handler = (...args: unknown[]) => unknown;
 type AnyServer = {
   registerTool(name: string, config: never, handler: never): unknown;
   readonly _registeredTools?: object;
+  readonly server?: { readonly _serverInfo?: { readonly name: string } };
 };
 
 export type GuardServerOptions = {
-  /** In the names of resources. */
-  readonly name: string;
+  /** In the names of resources. Default: the server's own. */
+  readonly name?: string | undefined;
 };
 
 type Result = { readonly isError?: boolean; readonly content?: readonly { readonly text?: string }[] };
@@ -25,11 +26,13 @@ type Result = { readonly isError?: boolean; readonly content?: readonly { readon
 export function guardServer<Server extends { registerTool: unknown }>(
   agent: AgentClient,
   server: Server,
-  { name: serverName }: GuardServerOptions,
+  options: GuardServerOptions = {},
 ): Server {
   const target = server as unknown as AnyServer & { tool?: unknown };
   if (Object.keys(target._registeredTools ?? {}).length > 0)
     throw new TypeError('the server has tools already: call guardServer before they are registered');
+  const serverName = options.name ?? target.server?._serverInfo?.name;
+  if (serverName === undefined) throw new TypeError('the server says no name of its own: pass { name }');
   const register = target.registerTool.bind(target);
   const guardedRegister = (name: string, config: { readonly inputSchema?: unknown }, handler: unknown): unknown => {
     // A tool that runs as a task has no one call to put a check before.

@@ -63,6 +63,12 @@ export const pendingText = (name: string, { reason, approvalId = '' }: Pick<Chec
 export const uncheckedText = (name: string, error: unknown): string =>
   `${name} was not carried out: it could not be checked (${error instanceof Error ? error.message : String(error)}).`;
 
+/** Whether a result is one of these texts, in place of the tool's own. */
+export const isRefusal = (name: string, result: unknown): boolean =>
+  (typeof result === 'string' &&
+    [`${name} was denied by policy: `, `${name} was not carried out: `].some((begin) => result.startsWith(begin))) ||
+  (typeof result === 'string' && result.endsWith(`The result of ${name} is withheld. Stop this work.`));
+
 /** The tool, once it may run, with its arguments as obligations change them. Rejects only with what the tool throws. */
 export async function callTool<T>(
   agent: AgentClient,
