@@ -1,5 +1,5 @@
-// Generates the client code of examples/go from proto/ by buf.gen.yaml, and notes from what: npm run proto. Without Go the
-// code stays as it is. `--check` says whether it is up to date.
+// Generates the client code of examples/go from proto/ by buf.gen.yaml, and notes from what: npm run proto. Without Go
+// the code stays as it is. `--check` says whether it is up to date.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

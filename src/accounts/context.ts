@@ -34,9 +34,9 @@ export type AccountsContext = {
   readonly events: AccountEvents;
   readonly clock: Clock;
   readonly commonPasswords: CommonPasswords;
-  /** SVC_AUTH_OPEN_REGISTRATION: whether strangers may register once there is an owner. */
+  /** SVC_AUTH_OPEN_REGISTRATION: whether anybody may register once there is an owner. */
   readonly openRegistration: boolean;
-  /** SVC_AUTH_OPEN_REGISTRATION_ORG: the org that accounts are bound to which strangers make; null: none. */
+  /** SVC_AUTH_OPEN_REGISTRATION_ORG: the org of accounts made by open registration; null: none. */
   readonly openRegistrationOrg: string | null;
   /** The proof that the first registration has to present; undefined: none. */
   readonly setup: Setup | undefined;

@@ -13,7 +13,7 @@ export const DEVICE_MS = 180 * 24 * 60 * 60 * 1000;
 const NUMBER_BYTES = 16;
 const SHAPE = /^([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
 
-/** `secret`: of the store, so that it holds at every gateway on it. */
+/** `secret`: of the store, so that cookies are valid at every gateway on it. */
 const sealOf = (secret: string, key: EmailKey, number: string): Buffer =>
   createHmac('sha256', secret).update(`svc-device\n${key}\n${number}`).digest();
 

@@ -18,7 +18,7 @@ export type InviteInput = {
   readonly principal: Principal;
   readonly email: string;
   readonly role: Role;
-  /** The org to bind the account to; undefined: the org of whoever invites. */
+  /** The org to bind the account to; undefined: the inviter's org. */
   readonly orgId: string | undefined;
 };
 

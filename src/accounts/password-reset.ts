@@ -143,7 +143,7 @@ export async function issuePasswordReset(
   return issued;
 }
 
-/** The token stands after the `#`, which browsers do not send: it gets into no log and no Referer header. */
+/** The token follows the `#`, which browsers do not send: it gets into no log and no Referer header. */
 const linkOf = (publicUrl: string, secret: string): string => `${publicUrl}/#/reset-password/${secret}`;
 
 export type ConfirmPasswordResetInput = { readonly resetToken: string; readonly newPassword: string };

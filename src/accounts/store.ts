@@ -14,7 +14,7 @@ export type StoredAccount = Account & {
   readonly sequence: number;
 };
 
-/** A sign-in and the refresh tokens that descend from it. `id` is public: it stands in the audit log. */
+/** A sign-in and the refresh tokens that descend from it. `id` is public: the audit log has it. */
 export type Session = {
   readonly id: string;
   readonly accountId: AccountId;

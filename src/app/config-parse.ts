@@ -76,7 +76,7 @@ export const witnesses: Parse<readonly string[]> = (value) =>
 
 export const orgName: Parse<string> = (value) => (isOrgName(value) ? value : undefined);
 
-/** It stands in lists, headers and logs. */
+/** It appears in lists, headers and logs. */
 export const nodeName: Parse<string> = (value) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value) ? value : undefined);
 
 export const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);

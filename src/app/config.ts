@@ -32,7 +32,7 @@ export type Variable<T> = {
   readonly isSecret?: boolean;
 };
 
-/** The host as it stands in a URL or before a port. */
+/** The host as written in a URL or before a port. */
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;

@@ -131,7 +131,7 @@ export function missingParts({
 
 /**
  * For a gateway that is to be alone. What its store has is from before the cluster: tokens that were rotated or removed
- * since would be valid again, and halts would not hold. Throws a `StartError`.
+ * since would be valid again, and halts would be forgotten. Throws a `StartError`.
  */
 export function refuseMember(dataDir: string, store: Pick<EmbeddedStore, 'table'>): void {
   if (isOfCluster(store))
@@ -171,7 +171,7 @@ export function startErrorOf(error: unknown, dataDir: string): unknown {
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
 }
 
-/** `trouble` is what the database said last, if there is one. */
+/** `trouble` is the last message of the database, if there is one. */
 export function valueOrStartError<T>(result: Result<T, Fault>, trouble: string | undefined): T {
   if (result.ok) return result.value;
   const isDatabase = result.fault.kind === 'store_unreachable' && trouble !== undefined;

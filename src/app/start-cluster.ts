@@ -356,7 +356,7 @@ function outageOf({ isReplaced, isCutOff }: KeptMembership, onOutage: OnOutage):
   return 'this gateway cannot reach the database of its cluster, so it does not know what has been revoked since';
 }
 
-/** The first gateway of a cluster brings the registrations that it had when it was alone. */
+/** The first gateway of a cluster adds the registrations that it had outside the cluster. */
 async function loadAgents(
   { log, wait }: StartContext,
   shared: SharedAgents,

@@ -12,7 +12,7 @@ export type StartContext = {
   readonly signal: AbortSignal;
   /** For whatever asks the database. */
   readonly wait: StartWait;
-  /** Whoever opens something adds how to close it. */
+  /** Each step that opens something adds how to close it. */
   readonly closers: Closers;
   /** Of a gateway in a cluster: this start of it. */
   readonly run: RunId | undefined;

@@ -40,7 +40,7 @@ export type Credentials = {
 };
 
 /**
- * The database is asked for keys that are not known here at most this often. Whoever presents a wrong one may wait that
+ * The database is asked for keys that are not known here at most this often. A caller with a wrong one may wait that
  * long.
  */
 const LOOK_EVERY_MS = 250;

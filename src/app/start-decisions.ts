@@ -34,7 +34,7 @@ import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
 import { startWebhooks } from './start-webhooks.ts';
 
-/** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
+/** Entries that may be on their way to the audit log at once: what a few seconds at full speed produce. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
 
 export type Limiters = Readonly<Record<'credential' | 'address' | 'check', RateLimiter>>;

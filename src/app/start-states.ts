@@ -102,7 +102,7 @@ export async function openStates(start: StatesStart): Promise<States> {
   };
 }
 
-/** The first gateway of a cluster brings what it had when it was alone. */
+/** The first gateway of a cluster adds the rows that it had outside the cluster. */
 async function openFeed(
   { shared, own, bus, barrier, log, onError, trouble, wait }: StatesStart,
   kind: DecisionKind,

@@ -141,7 +141,7 @@ export function createCheckpointer(options: {
 }): Checkpointer {
   const { directory, key, gateway, nowMs } = options;
   const path = join(directory, CHECKPOINTS_FILE);
-  // Only the last one is parsed: two years bring a hundred thousand.
+  // Only the last one is parsed: there are a hundred thousand after two years.
   const last = checkpointLines(directory).at(-1);
   let lastId = last === undefined ? 0 : (parsedCheckpoint(last)?.id ?? 0);
   let lastPeers = '';

@@ -150,7 +150,7 @@ function lastLineIn(bytes: Buffer, offset: number): Tail['last'] {
   let end = bytes.lastIndexOf(LINE_FEED);
   while (end > 0) {
     const before = bytes.lastIndexOf(LINE_FEED, end - 1);
-    // A line that starts before the window is judged when the window is larger.
+    // A line that starts before the window is checked when the window is larger.
     if (before === -1 && offset > 0) return undefined;
     const line = bytes.subarray(before + 1, end);
     const frame = frameOf(line);

@@ -1,7 +1,6 @@
 /**
- * Finds the fields of a line where they stand, without parsing it: the order of the fields is fixed
- * (core/audit-line.ts). The text is the file's bytes read as latin1, so that a place in the text is a place in the
- * file.
+ * Finds the positions of a line's fields without parsing it: the order of the fields is fixed (core/audit-line.ts). The
+ * text is the file's bytes read as latin1, so that a place in the text is a place in the file.
  */
 
 import { quote } from '../core/base/text.ts';
@@ -44,7 +43,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LETTER_N = 0x6e;
 
-/** Reads one line after the other; holds where the fields of the last one stand. */
+/** Reads one line after the other; remembers the positions of the last one's fields. */
 export class LineScanner {
   readonly #starts = new Int32Array(LABELS.length);
   readonly #ends = new Int32Array(LABELS.length);
@@ -121,7 +120,7 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** A value as it stands in a line that is read as latin1. */
+/** A value as it is in a line that is read as latin1. */
 export const tokenOf = (value: string): string => Buffer.from(quote(value), 'utf8').toString('latin1');
 
 /** 32 bits of a token: FNV-1a, then mixed, because an index takes the upper bits for its buckets. */

@@ -8,7 +8,7 @@ import { replaceFileSync, textIfThereSync } from '../system/files.ts';
 import { FIELD, LineScanner } from './scan.ts';
 import { readFully } from './segments.ts';
 
-/** By party: the org as it stands in the line, `null` for entries of the gateway and its operators. */
+/** By party: the org as written in the line, `null` for entries of the gateway and its operators. */
 export type Tally = ReadonlyMap<string, number>;
 
 /** The party of callers that are not identified. No org is written without quotes. */

@@ -41,7 +41,7 @@ export type AuditProblem =
   | 'changed'
   | 'removed'
   | 'reordered'
-  /** An entry stands a second time where this one belongs. */
+  /** An entry is repeated where this one belongs. */
   | 'inserted'
   /** A checkpoint, a witness or another gateway covers this entry, and the log ends before it, or begins after it. */
   | 'cut'

@@ -44,7 +44,7 @@ export function placeOf(setting: SinkSetting): string {
 /** One entry of the log. */
 export type SinkEntry = {
   readonly id: number;
-  /** The line as it stands in the log, without its line feed. */
+  /** The line as it is in the log, without its line feed. */
   readonly line: string;
 };
 

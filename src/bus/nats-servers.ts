@@ -50,7 +50,7 @@ function serverOf(text: string): NatsServer | undefined {
   };
 }
 
-/** Undefined where a percent sign stands for itself. */
+/** Undefined if a percent sign is meant literally. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

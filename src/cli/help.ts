@@ -1,6 +1,6 @@
 /**
- * Help that fits a screen of 30 lines (that of `svc` 40) and 80 columns, laid out by commander: what applies everywhere
- * stands below, in two lines.
+ * Help that fits a screen of 30 lines (that of `svc` 40) and 80 columns, laid out by commander: common options are
+ * below, in two lines.
  */
 import type { Command } from 'commander';
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow } from './command-row.ts';

@@ -237,7 +237,7 @@ type ForEveryCommand<R extends Record<CommandType, Result<unknown, Fault>>> = R;
 
 export type Replies = ForEveryCommand<{
   check: Result<CheckAnswer, Fault>;
-  /** The reason that stands in the log: another one where the caller is not the agent. */
+  /** The reason for the log: it differs if the caller is not the agent. */
   'refuse-action': Result<{ readonly reason: string }, Fault>;
   /** The agent whose credential it is. */
   'find-agent': Result<{ readonly agent: AgentIdentity | undefined }, Fault>;

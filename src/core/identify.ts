@@ -63,13 +63,13 @@ export type Identified =
       readonly orgId: string | null;
     };
 
-/** The agent that a request speaks for; `actor` vouches for it: the agent itself, or the bearer that acts for it. */
+/** The agent that a request speaks for; `actor` is authenticated: the agent itself, or the bearer that acts for it. */
 export type Speaker = Extract<Identified, { kind: 'agent' }>;
 
 const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
 const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
 
-/** Checks the claimed identity against the voucher. Changes nothing: a name that is claimed here is not kept. */
+/** Checks the claimed identity against the credential. Changes nothing: a name that is claimed here is not kept. */
 export function identify(
   agents: AgentRegistry,
   claimed: AgentIdentity,

@@ -3,7 +3,7 @@ import type { Principal } from './identity/roles.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
 
 /**
- * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
+ * The credential of a request about an agent: by the agent's own credential token, or by a bearer whose principal has
  * the write scope (docs/spec.md, Checks). With both, the token decides. With neither, a check is denied.
  */
 export type Voucher = {

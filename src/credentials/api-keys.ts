@@ -130,7 +130,7 @@ const REFRESH_OVERLAP_MS = 60_000;
 /**
  * The API keys, in memory and in step with the store; each change is recorded first (docs/spec.md, API keys). All keys
  * but those that are long over are held in memory by the digest of the key, so finding one takes no I/O and a time that
- * tells nothing about the secret. The store keeps keys for longer, and those that the gateway itself made for ever, so
+ * tells nothing about the secret. The store keeps keys for longer, and those that the gateway itself made forever, so
  * that none of them comes back.
  */
 export class ApiKeys {
@@ -142,7 +142,7 @@ export class ApiKeys {
   #pruneAtSize = MIN_KEYS_TO_FORGET;
   /** Keys of each org that are being added: they count already. */
   readonly #adding = new Map<string, number>();
-  /** Revocations that are under way: whoever asks for one meanwhile waits for it, so that each is recorded once. */
+  /** Revocations under way: a second request meanwhile waits for the first, so that each is recorded once. */
   readonly #revoking = new Map<string, Promise<Result<void, Fault>>>();
   /** However many unknown keys are presented, the store is asked once for all of them, and not too often. */
   readonly #look: () => Promise<Result<void, Fault>>;

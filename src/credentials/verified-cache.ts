@@ -21,13 +21,13 @@ const isTokenShaped = (bearer: string): boolean => /^[^.]+\.[^.]+\.[^.]+$/.test(
 
 /**
  * Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent
- * requests of the same bearer. Whoever sends forged tokens is not asked about any more, before they have cost anything.
+ * requests of the same bearer. Networks that send forged tokens are refused before verification.
  */
 export class CachedAuthenticator {
   readonly #deps: CachedAuthenticatorDeps;
   readonly #asking = new Map<SecretDigest, Promise<Result<Authenticated, Fault>>>();
 
-  /** By network, the tokens that did not hold. */
+  /** Invalid tokens by network. */
   readonly #failures: RateLimiter;
 
   constructor(deps: CachedAuthenticatorDeps) {
@@ -35,7 +35,7 @@ export class CachedAuthenticator {
     this.#failures = new RateLimiter(deps.failuresPerMinute ?? 0);
   }
 
-  /** `address`: of whoever presents it; without one, nothing is counted. Faults: also `rate_limited`. */
+  /** `address`: the client's; without one, nothing is counted. Faults: also `rate_limited`. */
   async authenticate(bearer: string, address = ''): Promise<Result<Authenticated, Fault>> {
     const digest = this.#deps.digestOf(bearer);
     const known = this.#deps.cache.get(digest, this.#deps.nowMs());

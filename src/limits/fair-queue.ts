@@ -50,7 +50,7 @@ export type FairQueueOptions = {
 export class FairQueue {
   readonly #places: number;
   readonly #quota: CallerQuota;
-  /** By caller; the one whose turn is next stands first. */
+  /** By caller; the next in turn is first. */
   readonly #waiting = new Map<string | null, (() => void)[]>();
   #inUse = 0;
   #free: number;

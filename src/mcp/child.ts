@@ -23,8 +23,8 @@ const GRACE_MS = 2_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment of a guard, which its client gives to one server. What identifies a gateway, and vouches for an agent
- * there, is nothing that a server needs.
+ * The environment of a guard, which its client gives to one server. A server does not need the gateway's address or the
+ * agent's credential.
  */
 export const wholeEnvironment = (env: Environment): Readonly<Record<string, string>> =>
   entriesOf(env, (name) => !/^SVC_/i.test(name));

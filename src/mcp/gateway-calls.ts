@@ -12,7 +12,10 @@ import { isMapping } from '../core/base/mapping.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import type { Fields } from './json-rpc.ts';
 
-/** Whom the gateway is asked for, and what vouches: the agent's own token, or an API key or access token. */
+/**
+ * The agent in whose name the gateway is asked, and the credential: the agent's own token, or an API key or access
+ * token.
+ */
 export type Credential = {
   readonly agent: AgentIdentity;
   readonly secret: string;

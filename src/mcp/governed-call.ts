@@ -141,7 +141,7 @@ class RunningCall {
     this.#obligations = obligations;
   }
 
-  /** `check` is what stands in the way of the call although it is allowed. */
+  /** `check` is the obstacle of a call that is allowed. */
   async run(check: () => Promise<string | undefined>): Promise<Answer | undefined> {
     const { control, completions, op, log } = this.#options;
     void this.#poll();

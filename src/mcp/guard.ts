@@ -1,4 +1,4 @@
-/** `svc mcp guard`: stands between a client and one MCP server, both on pipes. Standard output is the client's. */
+/** `svc mcp guard`: a proxy between a client and one MCP server, both on pipes. Standard output is the client's. */
 import { messageOf } from '../core/base/text.ts';
 import { nameOfCommand, openChild, wholeEnvironment } from './child.ts';
 import type { GatewayAddress } from './environment.ts';

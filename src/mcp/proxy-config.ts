@@ -107,7 +107,7 @@ function upstreamIn(value: unknown, at: string, env: Environment, wrong: Wrong):
   return { name, command: words, env: pairsIn(value.env, `${at}.env`, env, wrong) };
 }
 
-/** `${NAME}` in a value is that variable of the environment: secrets need not stand in the file. */
+/** `${NAME}` in a value is that variable of the environment: secrets need not be in the file. */
 function pairsIn(value: unknown, at: string, env: Environment, wrong: Wrong): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
   if (!isMapping(value)) return wrong(`${at} must be a mapping of names to texts`);

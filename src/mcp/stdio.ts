@@ -106,7 +106,7 @@ function noiseIn(value: unknown): Noise {
   return { ...noise, request: id, ...(typeof method === 'string' && { method }) };
 }
 
-/** Longer than what stands before the parameters of a request. */
+/** Longer than the part before the parameters of a request. */
 const HEAD_BYTES = 256;
 
 /** Nobody waits for an answer that is not read, and whoever asked is answered. */

@@ -27,7 +27,7 @@ export type GatewayEvent = Common &
   (
     | {
         readonly kind: 'ops_change';
-        /** The names of its agent stand beside it. */
+        /** The names of its agent are beside it. */
         readonly payload: Omit<OpView, 'agent' | 'acknowledgedAtMs'> & { readonly teamId: string };
       }
     | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }

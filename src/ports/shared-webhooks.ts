@@ -41,7 +41,7 @@ export type CallNote = {
   readonly failure: { readonly reason: string; readonly retryMs: number } | undefined;
 };
 
-/** How a hook stands after a call that failed. `lost`: what waited, where the hook is disabled now. */
+/** The state of a webhook after a failed call. `lost`: the messages that waited, if the webhook is disabled now. */
 export type FailedHook = Pick<Webhook, 'failures' | 'failingSinceMs' | 'disabledAtMs'> & { readonly lost: number };
 
 /** Faults of the database: `store_unreachable`; also where this run may not write any more. */

@@ -11,7 +11,7 @@ export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T | unde
 
 /**
  * Follows the wall clock but never runs backwards. When the wall clock is set back, this one goes on at half speed
- * until the two agree again, so that nothing that waits for time to pass waits for ever. `fromMs`: what an older clock
+ * until the two agree again, so that nothing that waits for time to pass waits forever. `fromMs`: what an older clock
  * shows, where this one is to go by the same time.
  */
 export function createClock(

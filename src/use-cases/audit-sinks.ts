@@ -24,7 +24,7 @@ export type ListedSink = {
   readonly trouble: string | undefined;
 };
 
-/** `trouble` undefined: the receiver has taken the test. */
+/** `trouble` undefined: the receiver accepted the test. */
 export type SinkTest = { readonly trouble: string | undefined };
 
 export type AuditSinks = {

@@ -54,7 +54,7 @@ export type Origin = {
 export type Link = {
   /** The home of operations that begin here; undefined: the gateway is outside a cluster. */
   readonly home?: string | undefined;
-  /** `type` stands here once more because it is what the compiler infers the rest from. */
+  /** `type` is repeated here because the compiler infers the rest from it. */
   ask<T extends CommandType>(
     command: CommandOf<T> & { readonly type: T },
     origin?: Origin,

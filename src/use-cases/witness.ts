@@ -14,7 +14,7 @@ export type WitnessedStatement = { /** False: it was in the log before. */ reado
 const MAX_KNOWN = 1000;
 /** Enough to find the last one that was not refused, unless a cut log has gone on for hours. */
 const RECALLED = 200;
-/** The search for them is cut where the log is long; then it goes on, but not for ever. */
+/** The search for them is cut where the log is long; then it goes on, but not forever. */
 const MAX_PAGES = 8;
 
 type Asked = { readonly principal: Principal; readonly statement: WitnessStatement };
@@ -22,9 +22,9 @@ type Asked = { readonly principal: Principal; readonly statement: WitnessStateme
 export class LogWitness {
   readonly #audit: AuditLog;
   readonly #reads: AuditReads;
-  /** By the subject of the credential; the one used last stands last. */
+  /** By the subject of the credential; the most recently used one is last. */
   readonly #known = new Map<string, Witnessed>();
-  /** Each is judged by what was recorded before it, so one of a credential is taken at a time. */
+  /** Each is compared with the ones recorded before it, so one of a credential is taken at a time. */
   readonly #busy = new Set<string>();
 
   constructor(audit: AuditLog, reads: AuditReads) {

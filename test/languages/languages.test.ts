@@ -1,6 +1,6 @@
 /**
- * The examples in Go and Java: generated, compiled and run at a real gateway, by the commands that their pages have. Run
- * by `npm run test:frameworks -- go java`: compilers and libraries come from the network.
+ * The examples in Go and Java: generated, compiled and run at a real gateway, by the commands that their pages have.
+ * Run by `npm run test:frameworks -- go java`: compilers and libraries come from the network.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';

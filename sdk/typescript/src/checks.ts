@@ -288,7 +288,7 @@ export class Checker {
     }
   }
 
-  /** Also of an answer that comes too late: whoever completes the operation has to say where it lives. */
+  /** Also of an answer that comes too late: the completion has to name the operation's home. */
   #learnHome({ body }: Inquiry, { opHome, opState }: CheckReply): void {
     if (OP_STATES[opState] === 'terminated') this.#options.homes.drop(opIdOf(body));
     else this.#options.homes.learn(opIdOf(body), opHome);

@@ -7,7 +7,7 @@
 const MAX_HOMES = 10_000;
 
 export class Homes {
-  /** By operation id; the one that was not used for longest stands first. */
+  /** By operation id; the least recently used one is first. */
   readonly #homes = new Map<string, string>();
 
   /** Remembers the home in an answer; '' if it names none. */

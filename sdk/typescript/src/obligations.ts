@@ -76,7 +76,7 @@ function pathsOf({ id, type, properties: { path, paths } }: Obligation): readonl
   return named as readonly string[];
 }
 
-/** A number, or one written as text, is at most `max`; anything else that stands there is replaced by it. */
+/** A number, or one written as text, is at most `max`; any other value there is replaced by it. */
 function capped(value: unknown, max: number): unknown {
   if (typeof value === 'number') return Math.min(value, max);
   if (typeof value === 'string' && value.trim() !== '' && Number(value) <= max) return value;

@@ -81,7 +81,7 @@ export class RunningOp implements Op {
     return this.#attributes;
   }
 
-  /** The check has allowed it. A signal may have come before: it stands. */
+  /** The check has allowed it. An earlier signal remains in force. */
   begin(answer: CheckAnswer, attributes: JsonObject | undefined): void {
     this.#answer = answer;
     this.#attributes = attributes;

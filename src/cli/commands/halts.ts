@@ -1,4 +1,4 @@
-/** `svc halt <scope>`, `svc halts ls|release`: a stop that holds. */
+/** `svc halt <scope>`, `svc halts ls|release`: a stop that stays in force. */
 import { CliError, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { Api, MAX_PAGE } from '../remote/api.ts';

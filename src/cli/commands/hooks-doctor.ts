@@ -194,7 +194,7 @@ function switchedOff({ disableAllHooks, features, hooks }: Fields): string | und
 
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
 
-/** The hooks of a group, or the hook that stands alone. */
+/** The hooks of a group, or the only hook. */
 const hooksIn = (group: unknown): readonly Fields[] => {
   const { hooks } = fieldsOf(group);
   return Array.isArray(hooks) ? hooks.map(fieldsOf) : [fieldsOf(group)];

@@ -219,7 +219,7 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
 
 /**
  * `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …`, and at the
- * end who did it to the agent, if not itself. In a cluster, the gateway stands before the id.
+ * end who did it to the agent, if not itself. In a cluster, the gateway precedes the id.
  */
 function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor, gateway } = entry;

@@ -151,7 +151,7 @@ const lineOf = (frame: Row): string => {
   return [op.updatedAt, op.opId, op.state, op.agent, op.action, op.resource].map(cellText).join('  ');
 };
 
-// As wide as the longest state, so that the columns stand still.
+// As wide as the longest state, so that the columns do not move.
 const STATE: Column = { title: 'STATE     ', cell: 'state', isWhole: true };
 const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) };
 /** From here on there is room for the time beside what an operation is. */

@@ -74,9 +74,9 @@ function sizeText(bytes: number): string {
 }
 
 /**
- * Writes what `open` brings, readable by its owner only. Rejects with the error of the system or of the source: EEXIST
- * when the file is there and may not be replaced, which is found out before anything is opened, ABORT_ERR when it is
- * interrupted.
+ * Writes the content from `open`, readable by its owner only. Rejects with the error of the system or of the source:
+ * EEXIST when the file is there and may not be replaced, which is found out before anything is opened, ABORT_ERR when
+ * it is interrupted.
  */
 export async function writeWhole(path: string, mayReplace: boolean, open: () => Promise<Readable>): Promise<void> {
   const present = await ifThere(stat(path));

@@ -1,4 +1,4 @@
-/** The live stream of a gateway over WebSocket (docs/spec.md, Live stream). Node.js 20 brings no client for it. */
+/** The live stream of a gateway over WebSocket (docs/spec.md, Live stream). Node.js 20 has no client for it. */
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';

@@ -6,8 +6,8 @@ const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * While it works, a signal that would end the process aborts the work instead, so that its outcome can be reported. A
- * second one ends it. Work that fails after that rejects with ABORT_ERR, whatever brought it down: since Node.js 24
- * that may be a connection that was closed for it.
+ * second one ends it. Work that fails after that rejects with ABORT_ERR, whatever ended it: since Node.js 24 that may
+ * be a connection that was closed for it.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();

@@ -63,7 +63,7 @@ export type Approval = {
   readonly limit?: LimitQuestion | undefined;
   readonly terms: ApprovalTerms;
   readonly requestedAtMs: number;
-  /** Until when it can be decided or, once approved, used. While it is frozen, its clock stands still. */
+  /** Until when it can be decided or, once approved, used. While it is frozen, its clock stops. */
   readonly expiresAtMs: number;
   /** Since when a halt freezes it. */
   readonly frozenAtMs: number | undefined;

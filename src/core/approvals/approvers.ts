@@ -8,7 +8,7 @@ export type Credential = {
   readonly names: readonly string[];
   /** False: it was revoked, has expired, is disabled or is gone. */
   readonly isValid: boolean;
-  /** A key that the gateway itself made: whoever holds it can make all others. */
+  /** A key that the gateway itself made: its holder can make all others. */
   readonly isFirst: boolean;
 };
 

@@ -28,7 +28,7 @@ export type AskingContext = {
   readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
 };
 
-/** A check, and who vouches for it. */
+/** A check, and the credential behind it. */
 export type Question = {
   readonly subject: CheckSubject;
   readonly opId: OpId;

@@ -80,7 +80,7 @@ export type AuditDraft = {
   readonly payload?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** An entry as it stands in the log and goes over the wire (docs/spec.md, Audit). */
+/** An entry as it is in the log and in answers (docs/spec.md, Audit). */
 export type AuditEntry = {
   /** Counts from 1, without a gap. */
   readonly id: number;

@@ -11,10 +11,10 @@ const MAX_LISTED_KEY_LENGTH = 64;
 type Attributes = Readonly<Record<string, unknown>>;
 
 /**
- * The attributes as they may be logged: values under a covered key, and strings that look like a credential wherever
- * they stand, become `[redacted]`; URLs lose their password. What is too large or too deep becomes `{truncated,
- * limit_bytes, keys}`. Returns the same object when there was nothing to hide. Looks at no more than the limit, however
- * large the input.
+ * The attributes as they may be logged: values under a covered key, and strings anywhere that look like a credential,
+ * become `[redacted]`; URLs lose their password. What is too large or too deep becomes `{truncated, limit_bytes,
+ * keys}`. Returns the same object when there was nothing to hide. Looks at no more than the limit, however large the
+ * input.
  */
 export function redactAttributes(attributes: Attributes, keys: RedactedKeys): Attributes {
   const walk: Walk = { keys, bytesLeft: MAX_ATTRIBUTES_BYTES };

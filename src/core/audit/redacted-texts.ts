@@ -7,9 +7,9 @@ const PLACES = 1024;
 const MAX_KEPT = 256;
 
 /**
- * Redacts actions and resources. The same few come with nearly all checks: they are redacted once, and whoever keeps
- * what this returns keeps one string for all of them. A text is remembered when it comes for the second time, because
- * most that come once never come again; it takes the place of another whose place is the same.
+ * Redacts actions and resources. The same few come with nearly all checks: they are redacted once, and callers that
+ * keep the result keep one string for all of them. A text is remembered when it comes for the second time, because most
+ * that come once never come again; it takes the place of another whose place is the same.
  */
 export class RedactedTexts {
   readonly #texts: string[] = new Array<string>(PLACES).fill('');

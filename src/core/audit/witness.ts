@@ -22,7 +22,7 @@ export type WitnessStatement = {
 export type Witnessed = {
   /** The furthest entry that does not contradict what was stated before it. */
   readonly furthest?: WitnessStatement | undefined;
-  /** The last statement that was refused: whoever repeats it is told the same, and nothing is recorded again. */
+  /** The last statement that was refused: a repetition gets the same answer, and nothing is recorded again. */
   readonly refused?: WitnessStatement | undefined;
 };
 

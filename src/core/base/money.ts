@@ -7,7 +7,7 @@ export const MAX_COST_USD = 1_000_000;
 
 /**
  * Whole micro-dollars of a cost, or undefined when it is negative, not finite or over MAX_COST_USD.
- * A fraction of a micro-dollar counts as a whole one: a cost that rounded to nothing could be spent for ever.
+ * A fraction of a micro-dollar counts as a whole one: a cost that rounded to nothing could be spent forever.
  */
 export function usdToMicro(usd: number): number | undefined {
   return usd >= 0 && usd <= MAX_COST_USD ? wholeMicroUsd(usd, Math.ceil) : undefined;

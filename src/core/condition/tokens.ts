@@ -23,7 +23,7 @@ const NUMBER =
 const STRING = /([bB]?[rR]?|[rR][bB])("""|'''|"|')/y;
 const SIGN = /==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()[\]{}=&|]/y;
 
-/** An integer beyond 64 bits is kept as it is where a minus stands before it: -9223372036854775808 is one. */
+/** An integer beyond 64 bits is kept as it is after a minus: -9223372036854775808 is one. */
 export function tokensOf(source: string): readonly Token[] {
   const tokens: Token[] = [];
   for (let at = 0; ; ) {

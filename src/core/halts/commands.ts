@@ -181,7 +181,7 @@ export function resumeHalted(
   return { reply: ok({ changed: undos.length }), effects, undo: { kind: 'ops', ops: undos } };
 }
 
-/** Undefined where the operation is not the halt's to stop, or stands still already. */
+/** Undefined if the operation is not the halt's to stop, or is stopped already. */
 function stop(
   { halts, ops }: HaltContext,
   halt: Halt,

@@ -1,4 +1,4 @@
-/** Whom a halt is about, as far as is known: whoever mistypes a name is told so (docs/spec.md, Halts). */
+/** The known agents that a halt covers: a mistyped name is pointed out (docs/spec.md, Halts). */
 import type { AgentGroup } from '../agents/agent-entry.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import { type AgentKey, agentKeyOf } from '../base/ids.ts';

@@ -5,7 +5,7 @@ import type { Scope } from './roles.ts';
 
 /** The stored record of an API key. Times are milliseconds since the Unix epoch; null: never. */
 export type ApiKey = {
-  /** Public: the middle part of the key, and `key:<id>` is the subject of whoever presents it. */
+  /** Public: the middle part of the key, and `key:<id>` is its subject. */
   readonly id: string;
   readonly name: string;
   readonly digest: SecretDigest;

@@ -49,7 +49,7 @@ export type DocumentSummary = {
   readonly source: string;
 };
 
-/** A rule as it was written, and the document in which it stands. */
+/** A rule as it was written, and its document. */
 export type RuleSummary = {
   readonly policy: string;
   readonly scope: string;

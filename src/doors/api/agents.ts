@@ -52,7 +52,7 @@ async function list(listing: Listing, link: Link, request: Authorized): Promise<
   return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
 }
 
-/** Whose token it is, for what stands between an agent and the gateway and has only the token. */
+/** The owner of the token, for proxies between an agent and the gateway that have only the token. */
 const own = async ({ voucher }: FromAgent): Promise<HttpReply> =>
   ok({ status: 200, body: { agent: identityView(voucher.agent) } });
 

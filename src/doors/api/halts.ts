@@ -1,4 +1,4 @@
-/** Halts: a stop that holds (docs/spec.md, Halts). */
+/** Halts: a stop that stays in force (docs/spec.md, Halts). */
 import { z } from 'zod';
 import { ok } from '../../core/base/result.ts';
 import { HALT_MODES, HALT_SCOPE_FORMS, MAX_HALT_ACTIONS, MAX_HALT_REASON } from '../../core/halts/halt.ts';

@@ -181,7 +181,7 @@ class RouteServer {
     );
   }
 
-  /** A bearer that holds is a caller of its own, who does not feel what others at its address have used up. */
+  /** A valid bearer is a caller of its own, who does not feel what others at its address have used up. */
   async #overPublicLimit(
     { limit = 'address', credentials }: PublicRow,
     { bearer, remoteAddress }: Unparsed,

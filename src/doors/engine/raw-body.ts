@@ -8,7 +8,7 @@ import { MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import type { RawRequest } from './route.ts';
 
 /**
- * Faults: `payload_too_large`, or `invalid_argument`, also of what stands beside the body. `maxMarks`: how many values
+ * Faults: `payload_too_large`, or `invalid_argument`, also for the parts beside the body. `maxMarks`: how many values
  * it may hold, about.
  */
 export function jsonOf({ body, headers }: RawRequest, maxMarks?: number): Result<unknown, Fault> {

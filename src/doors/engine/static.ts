@@ -21,7 +21,7 @@ type StaticFile = {
 /** The highest quality takes thirty times as long, and saves a tenth: 4 KB of the whole dashboard. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 
-/** The paths of its pages, each of which opens the dashboard: what stands there is shown by its script. */
+/** The paths of its pages, each of which opens the dashboard, whose script shows the page. */
 const PAGES = [
   '/',
   '/operations',

@@ -1,11 +1,11 @@
 /**
  * The bounds on the calls of one door. A client that has begun a request must send the rest of it in time, and must
  * read its answer in time. What all clients have half sent has a limit together, and so has what they have not read
- * yet. The HTTP/2 library has no such limits: each of the streams of a connection may stay as it is for ever.
+ * yet. The HTTP/2 library has no such limits: each of the streams of a connection may stay as it is forever.
  *
  * A stream may be silent between its messages for as long as it likes, once its caller has shown a valid credential.
- * Until then its caller is a stranger: how many streams strangers may have is limited, in all and for each network
- * address.
+ * Until then its caller counts as unauthenticated: the streams of unauthenticated callers are limited, in all and for
+ * each network address.
  */
 import type { Http2Session } from 'node:http2';
 import { STALLED_MS } from '../shared/limits.ts';
@@ -98,7 +98,7 @@ export class Bounds {
     return bytes <= 0 || this.#heldBytes <= this.#limits.maxBytes;
   }
 
-  /** Takes a place for the stream of a stranger, or says why there is none. */
+  /** Takes a place for the stream of an unauthenticated caller, or returns the reason why there is none. */
   openStream(address: string): GrpcStatus | undefined {
     const { maxStreams } = this.#limits;
     const ofAddress = this.#strangersOf.get(address) ?? 0;
@@ -111,7 +111,7 @@ export class Bounds {
     return undefined;
   }
 
-  /** The caller of a stream is no stranger any more. */
+  /** The caller of a stream is authenticated now. */
   recognize(address: string): void {
     this.#strangers -= 1;
     const ofAddress = this.#strangersOf.get(address)! - 1;

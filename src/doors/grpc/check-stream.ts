@@ -118,7 +118,7 @@ export class CheckStream implements Receiver {
     this.refuse(grpcError(fault));
   }
 
-  /** Closes the stream when the bearer that vouches for its agents is no longer valid. */
+  /** Closes the stream when the bearer that authorizes its agents is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
     const { authorization } = this.#call;
     if (!this.#needsBearer || authorization === undefined || this.#isOver) return;

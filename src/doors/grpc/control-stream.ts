@@ -32,7 +32,7 @@ export class ControlStream {
   readonly #onOver: () => void;
   /** Its number in the switch, while it is open. */
   #stream: number | undefined;
-  /** Whether the authorization of the call vouched for the agent, and not the agent's own credential. */
+  /** Whether the call's authorization, and not the agent's own credential, authenticated the agent. */
   #needsBearer = false;
   #isOver = false;
   #lastSequence = 0;

@@ -8,7 +8,7 @@ import type { Read, Subject } from './tool.ts';
 /** Each file is one operation. An agent that changes more at once is asked to do it in parts. */
 export const MAX_FILES = 100;
 
-/** Some who apply patches cut off a byte order mark, too, so that a header may stand behind one. */
+/** Some who apply patches cut off a byte order mark, too, so that a header may follow one. */
 const AROUND_LINE = /^[\p{White_Space}\ufeff]+|[\p{White_Space}\ufeff]+$/gu;
 const AROUND_PATH = /^\p{White_Space}+|\p{White_Space}+$/gu;
 

@@ -82,7 +82,7 @@ export function readInput(value: unknown, name: string): Read<Fields> {
     : invalid(name, 'must be a JSON object');
 }
 
-/** An event that decides nothing, by its name. One with a tool in it is none: it would have to be judged. */
+/** An event that decides nothing, by its name. One with a tool in it is none: it would have to be checked. */
 export function readNotice(body: Fields, names: ReadonlySet<string>): Read<HookEvent> | undefined {
   const name = body.hook_event_name;
   if (typeof name !== 'string' || !names.has(name)) return undefined;

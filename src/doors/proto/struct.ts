@@ -1,5 +1,5 @@
 /**
- * google.protobuf.Struct as plain JSON. Its limits hold wherever attributes enter, by either codec, so that nobody can
+ * google.protobuf.Struct as plain JSON. Its limits apply wherever attributes enter, by either codec, so that nobody can
  * hand the policy engine a value that is costly to walk: nested at most 32 deep, 1000 keys and 10,000 list items in
  * all.
  *

@@ -40,8 +40,8 @@ export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckAct
 }
 
 /**
- * The org whose turn a batch takes, judged by its first check; undefined if that check's credential is not known to be
- * valid.
+ * The org whose turn a batch takes, determined by its first check; undefined if that check's credential is not known to
+ * be valid.
  */
 export async function orgBehind(
   ports: WirePorts,
@@ -97,7 +97,7 @@ const BUSY = 1_000;
 /** In checks. */
 const PIECE = 128;
 
-/** Undefined when the caller has gone meanwhile: the checks sent so far are decided, and stand. */
+/** Undefined when the caller has gone meanwhile: the checks sent so far are decided, and remain so. */
 async function checkTogether(
   { link }: WirePorts,
   commands: readonly CheckCommand[],

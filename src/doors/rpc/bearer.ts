@@ -13,7 +13,7 @@ export const bearerOf = (authorization: string | undefined): string | undefined 
 
 const BEARER = /^bearer +(\S+) *$/i;
 
-/** The bearer that vouches for an agent which presents no token of its own; undefined when there is none either. */
+/** The bearer that authorizes an agent without a token of its own; undefined if there is none either. */
 export const voucherPrincipal = (
   ports: WirePorts,
   credentialToken: string,

@@ -53,7 +53,7 @@ export async function judge(
   const refused = { claimed, action, resource };
   const speaker = speakerFor(bearer, claimed);
   if (!speaker.ok) return denied(ports, bearer, { ...refused, reason: explain(speaker.fault) }, 'credential');
-  // Never cut: what a rule forbids could stand behind the cut.
+  // Never cut: a forbidden part could follow the cut.
   if (isLongerThan(resource, MAX_RESOURCE_BYTES))
     return denied(ports, bearer, { ...refused, reason: TOO_LONG }, 'no_rule');
   const command = doorCheckOf(speaker.value, {

@@ -191,7 +191,7 @@ export const undecided = (correlationId: string, fault: Fault): StreamCheckActio
 
 export type Registration = {
   readonly command: CommandOf<'register-agent'>;
-  /** Shown once, in the answer; undefined when the agent has brought its own. */
+  /** Shown once, in the answer; undefined if the agent has a token of its own. */
   readonly minted: string | undefined;
 };
 
@@ -298,7 +298,7 @@ export function acknowledgementOf(
   return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value, ...homeIn(request) });
 }
 
-/** The agent that asks for an approval of its own, what vouches for it, and which approval. */
+/** The agent that asks for an approval of its own, its credential, and the approval. */
 export function ownApprovalOf(
   request: WaitApprovalRequest,
   principal: Principal | undefined,
@@ -316,7 +316,7 @@ const MAX_APPROVAL_ID_BYTES = 64;
 
 type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
 
-/** In the agent's own calls: who asks, and what vouches for it. */
+/** In the agent's own calls: the caller and its credential. */
 function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | undefined): Result<Vouched, Fault> {
   const problem = problemOfIdentity(agent, 'agent') ?? problemOfPresentedToken(credentialToken);
   if (problem !== undefined) return problem;

@@ -14,7 +14,7 @@ import type { WirePorts } from './ports.ts';
 /** In lower case, as HTTP headers and gRPC metadata are looked up. */
 export const AGENT_HEADER = 'x-svc-agent';
 
-/** An agent, and what vouches for it. */
+/** An agent, and the credential behind it. */
 export type Vouched = Voucher & { readonly agent: AgentIdentity };
 
 /** A bearer that somebody knows: an agent's token, or a credential of a principal with the write scope. */
@@ -64,10 +64,10 @@ export function speakerFor(
   return ok({ agent, credential, principal });
 }
 
-/** An agent with what vouches for it now. */
+/** An agent with its present credential. */
 export type Vouch = () => Promise<Result<Vouched, Fault>>;
 
-/** The speaker with what vouches for it now: a key may have ended since. */
+/** The speaker with its present credential: a key may have ended since. */
 export async function vouchedAgain(
   ports: WirePorts,
   { authorization }: KnownBearer,

@@ -39,7 +39,7 @@ type Owned = { readonly agent: AgentIdentity | undefined };
 /** Whose token it is, asked once in so long: nobody else is ever given the same. */
 const OWNER_MS = 60_000;
 const MAX_OWNERS = 2_000;
-/** Beyond that strangers, whose tokens are asked about each time, would take the connections of all. */
+/** Beyond that, unauthenticated callers, whose tokens are asked about each time, would take the connections of all. */
 const MAX_ASKING = 16;
 
 /** Finds out who calls. `fallback` is the agent of the proxy's own environment. */

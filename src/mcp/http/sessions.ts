@@ -1,4 +1,4 @@
-/** The sessions of the proxy: each belongs to the credential that opened it, and none is kept for ever. */
+/** The sessions of the proxy: each belongs to the credential that opened it, and none is kept forever. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';

@@ -75,7 +75,7 @@ async function servesCluster(url: string, cluster: string): Promise<boolean> {
 }
 
 /**
- * For a server that does not answer (any more), or knows its cluster under another name: it stands in its folder. Known
+ * For a server that does not answer (any more), or knows its cluster under another name: it runs in its folder. Known
  * on Linux only.
  */
 async function runsIn(pid: number, cluster: string): Promise<boolean> {

@@ -30,7 +30,7 @@ export type FromSinks =
       readonly message: string;
       readonly fields: object;
     }
-  /** `trouble` undefined: it was done. */
+  /** `trouble` undefined: it succeeded. */
   | { readonly type: 'done'; readonly number: number; readonly trouble: string | undefined }
   | { readonly type: 'closed' };
 

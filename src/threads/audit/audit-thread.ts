@@ -226,7 +226,7 @@ export class AuditRecording {
     this.#shareStrangers();
   }
 
-  /** The main thread records no more of strangers while their share of the log is used up. */
+  /** Tells the main thread when the share of unauthenticated callers is used up: it then only counts their checks. */
   #shareStrangers(): void {
     const { isFull } = this.#upkeep.strangers;
     if (isFull === this.#isShareFull) return;

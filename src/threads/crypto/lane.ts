@@ -27,7 +27,7 @@ export type LaneOptions = {
 
 /**
  * A pool of one thread, dropped when the thread dies: piscina starts another in its place, and tasks would wait for it
- * for ever if that one cannot load.
+ * forever if that one cannot load.
  */
 type CryptoThread = {
   readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>;

@@ -27,7 +27,7 @@ export type CryptoReplies = {
   'sign-token': string;
   /**
    * The claims of a token with a good signature, type, issuer and audience; undefined for any other. Times are not
-   * judged here.
+   * checked here.
    */
   'verify-token': object | undefined;
 };

@@ -29,8 +29,8 @@ const signerFor = memoized((kid: string, privateKeyPem: string): ((claims: objec
   createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } }),
 );
 
-// No cache here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
-// Time is judged by the caller, against the gateway's one clock.
+// No cache here: a verified token is remembered by the I/O thread that asked, where revocation can reach it. The caller
+// checks times, against the gateway's one clock.
 const verifierFor = memoized((publicKeyPem: string, frame: TokenFrame): ((token: string) => object) =>
   createVerifier({
     key: publicKeyPem,
@@ -44,7 +44,7 @@ const verifierFor = memoized((publicKeyPem: string, frame: TokenFrame): ((token:
   }),
 );
 
-/** The claims; undefined for a token that is not genuine or not for this gateway. Its times are not judged. */
+/** The claims; undefined for a token that is not genuine or not for this gateway. Its times are not checked. */
 export function verifyToken(token: string, publicKeyPem: string, frame: TokenFrame): object | undefined {
   const check = verifierFor(publicKeyPem, frame);
   try {

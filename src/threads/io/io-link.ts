@@ -131,7 +131,7 @@ export class IoLink implements Link {
 
   /**
    * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait
-   * for ever. Replies that still come are dropped.
+   * forever. Replies that still come are dropped.
    */
   refuseAll(fault: Fault): void {
     this.#finalAnswer = { reply: fail(fault), auditId: undefined };

@@ -101,14 +101,14 @@ export class CommandRunner {
 
   /**
    * Call it every second: records how many unauthenticated callers were denied without an entry of their own. A report
-   * that cannot be written is the audit log's trouble, which is logged as such.
+   * that cannot be written is a failure of the audit log, which is logged as such.
    */
   reportUnauthenticated(): void {
     const { audit, clock, unauthenticated } = this.#options;
     for (const draft of unauthenticated.report(clock.nowMs())) void audit.record(draft);
   }
 
-  /** Answers the check of a stranger, now that the doors have said where it comes from. */
+  /** Answers the check of an unauthenticated caller, now that the doors have told its network. */
   performLocated(id: number, network: string, batch: Batch): void {
     const held = this.#options.unauthenticated.release(batch.io, id, network, batch.appliedAtMs);
     if (held !== undefined) this.#finish(id, held.command, held.outcome, batch);

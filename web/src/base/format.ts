@@ -101,7 +101,7 @@ type Named = {
 export const agentName = ({ org_id: org, team_id: team, agent_id: agent }: Named): string =>
   [org || '–', team, agent].filter((part) => part !== null && part !== undefined && part !== '').join(SLASH);
 
-/** The page of an agent; one without an org stands under a dash. */
+/** The page of an agent; a dash stands for no org. */
 export const agentPath = ({ org_id: org, team_id: team, agent_id: agent }: Named): string =>
   `/agents/${[org || '-', team ?? '', agent ?? ''].map(encodeURIComponent).join('/')}`;
 

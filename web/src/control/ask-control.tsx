@@ -1,4 +1,4 @@
-/** The questions before operations are paused, resumed or terminated; a stop that holds stands beside. */
+/** The questions before operations are paused, resumed or terminated; a lasting stop is offered beside it. */
 import { agentName, count, plural } from '../base/format.ts';
 import { type Action, agentOf, mayBe, type Op, VERB } from '../live/op.ts';
 import { can } from '../session/session.ts';

@@ -160,7 +160,7 @@ export class LiveStream {
     };
   }
 
-  /** Events are missing, so what is shown may be wrong: a new stream brings a new snapshot. */
+  /** Events are missing, so what is shown may be wrong: a new stream begins with a new snapshot. */
   #reopen(socket: WebSocket): void {
     const restMs = Math.max(0, LAG_REST_MS - (Date.now() - this.#openedAtMs));
     this.#socket = undefined;

@@ -4,7 +4,7 @@ import { type Action, isFinished, type Op, type OpEnd, type OpWord, WORDS, wordO
 import { type OpFilter, opTest } from './op-filter.ts';
 
 const MAX_OPS = 50_000;
-/** A snapshot that is quiet for so long has nothing more to tell: what it was to bring has gone meanwhile. */
+/** A snapshot that is quiet for so long has nothing more to tell: its remaining operations have gone meanwhile. */
 const QUIET_MS = 3_000;
 
 const keyOf = ({ org_id, payload: { op_id: opId, op_home: home } }: Pick<Frame, 'org_id' | 'payload'>): string =>
@@ -42,7 +42,7 @@ export function countsOf(ops: readonly Op[]): { counts: Record<OpWord, number>; 
 
 export class OpsModel {
   #ops = new Map<string, Op>();
-  /** They stand in the order of registration: so they happen, but a snapshot tells of them in any. */
+  /** Whether they are sorted by registration: live ones come in that order, but a snapshot's come in any. */
   #isInOrder = true;
   #newestAtMs = 0;
   /** Operations that were left out because there are too many. */

@@ -168,7 +168,7 @@ function LiveMark() {
   );
 }
 
-/** On a narrow screen the first four stand below, the others open above them. */
+/** On a narrow screen the first four are below, the others open above them. */
 function Navigation({ shown }: { readonly shown: string }) {
   const [isOpen, setOpen] = useState(false);
   const { path } = place.value;

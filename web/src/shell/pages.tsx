@@ -24,7 +24,7 @@ export type PageRow = {
   readonly paths: readonly string[];
   readonly icon: string;
   readonly render: (params: Params) => ComponentChildren;
-  /** Whether its link stands in the navigation. */
+  /** Whether its link is in the navigation. */
   readonly isLinked?: () => boolean;
   /** Counts the items that wait there. */
   readonly waiting?: () => number;

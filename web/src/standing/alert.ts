@@ -204,7 +204,7 @@ function readinessAlerts({ audit, audit_witness: witness, store, database }: Rea
   ];
 }
 
-/** The critical first, of these the newest; what is so now stands above. */
+/** The critical first, of these the newest; present ones come first. */
 export function alertsOf(sources: Sources): readonly Alert[] {
   const { violations, halts, budgets, limits, reloadError, readiness } = sources;
   const alerts = [

@@ -21,7 +21,7 @@ type ChartProps = {
   readonly format: (value: number) => string;
   /** The figure beside the title. */
   readonly figure?: ComponentChildren;
-  /** Bars stand on one another. */
+  /** Bars are stacked. */
   readonly isStacked?: boolean;
   readonly height?: number;
   readonly empty?: string | undefined;
@@ -117,7 +117,7 @@ function Plot({ atMs, lines, format, isStacked, height }: PlotProps) {
   );
 }
 
-/** The first of stacked bars stands on top of all others: drawn first, they are covered up to their own part. */
+/** The first of stacked bars is on top of all others: drawn first, they are covered up to their own part. */
 function dataOf(atMs: readonly number[], lines: readonly Line[], isStacked: boolean): uPlot.AlignedData {
   const values = lines.map(({ values: own }, line) =>
     isStacked

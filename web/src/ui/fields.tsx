@@ -128,7 +128,7 @@ type TimeProps = {
   readonly hint?: string;
 };
 
-/** A local time, which stands in the address as the moment it is. Without an end its year takes six digits. */
+/** A local time, which is in the address as an instant. Without an end its year takes six digits. */
 export const TimeField = ({ label, value, onValue, hint }: TimeProps) => (
   <Field label={label} hint={hint} class="time">
     {(attributes) => (

@@ -1,4 +1,4 @@
-/** Names, states and times as they stand in every page. */
+/** Names, states and times as every page shows them. */
 import type { ComponentChildren } from 'preact';
 import { agentName, agentPath, ago, dateTime, SLASH, shortId } from '../base/format.ts';
 import { seconds } from '../live/live.ts';

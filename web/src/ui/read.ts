@@ -3,7 +3,7 @@ import { type Query, queryOf } from '../base/request.ts';
 import { call } from '../session/session.ts';
 import type { Page } from './resource.ts';
 
-/** A function that reads one page of `path`, whose rows stand under `name`. */
+/** A function that reads one page of `path`, whose rows are under `name`. */
 export const pageReader =
   <T>(path: string, name: string, query: Query = {}) =>
   async (cursor: string | undefined, perPage: number): Promise<Page<T>> => {

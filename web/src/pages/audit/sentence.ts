@@ -40,7 +40,7 @@ export function sentenceOf({ event_type, payload }: Pick<AuditEntry, 'event_type
 
 export type Chain = { readonly checked: number; readonly broken: readonly number[] };
 
-/** Whether the entries that stand next to each other in a log link: each holds the hash of the one before it. */
+/** Whether neighbouring entries of a log link: each holds the hash of the one before it. */
 export function chainOf(entries: readonly AuditEntry[]): Chain {
   const byId = new Map(entries.map((entry) => [`${entry.gateway ?? ''} ${entry.id}`, entry]));
   let checked = 0;

@@ -1,7 +1,7 @@
 /** Many changes of one kind by one hand, one after the other, are one line. Pure. */
 import type { Change } from '../../base/api-types.ts';
 
-/** As many stand by themselves. */
+/** As many are shown individually. */
 const LEAST = 5;
 
 export function runsOf(changes: readonly Change[]): readonly (readonly Change[])[] {

@@ -1,4 +1,4 @@
-/** Who and what stands out in a window: rules that deny, spenders, busy agents, orgs. */
+/** The leaders of a window: rules that deny, spenders, busy agents, orgs. */
 import type { ComponentChildren } from 'preact';
 import { count, money } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';

@@ -36,7 +36,7 @@ const valuesOf = (text: string): readonly Part[] =>
     .split(/("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')/)
     .map((part, at) => ({ kind: at % 2 === 1 ? 'string' : 'text', text: part }));
 
-/** The line at which a rule stands, from 0; -1 where it does not. */
+/** The line of a rule, from 0; -1 if there is none. */
 export const lineOfRule = (lines: readonly string[], rule: string): number =>
   lines.findIndex((line) =>
     new RegExp(

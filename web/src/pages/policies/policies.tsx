@@ -104,7 +104,7 @@ const Version = ({ list, rules }: { readonly list: PolicyList; readonly rules: r
   </>
 );
 
-/** A file's name may stand behind a folder, and an index where it has several documents. */
+/** A file's name may follow a folder, and an index if it has several documents. */
 const fileOf = ({ source }: PolicyDocument, files: readonly File[]): File | undefined =>
   files.find(({ name }) => source === name || source.endsWith(`/${name}`) || source.startsWith(`${name}#`));
 
@@ -140,7 +140,7 @@ const Documents = ({ documents, chosen, hits }: DocumentsProps) => (
   </section>
 );
 
-/** It stands until a reload succeeds. */
+/** It is shown until a reload succeeds. */
 function FailedReload() {
   const failed = reloadError.value;
   if (failed === undefined) return null;
