@@ -46,9 +46,9 @@ export async function withLock(
 }
 
 /**
- * The account may sign in again at once, and its failures are forgotten. One that is not locked is left as it is.
- * Faults: `insufficient_scope`, `unauthenticated`, `not_found` (also for an account of another org), `role_forbidden`
- * for an account of a higher role, and those of the store and the audit log.
+ * The account may sign in again at once, and its failures are forgotten. An unlocked account is left as it is. Faults:
+ * `insufficient_scope`, `unauthenticated`, `not_found` (also for an account of another org), `role_forbidden` for an
+ * account of a higher role, and those of the store and the audit log.
  */
 export async function unlock(
   context: AccountsContext,

@@ -18,9 +18,9 @@ type Standing =
 
 /**
  * A fresh access token and the cookie's successor, which lives a whole refresh lifetime from now. A cookie that has
- * been exchanged already ends the session it came from: whoever presents it, it has been copied. So of two uses at once
- * one is answered, and the session ends. Faults: `unauthenticated`, `conflict` when the account is changed this very
- * moment (the cookie stays good), `overloaded`, and those of the store and the audit log.
+ * been exchanged already ends the session it came from: it has been copied. If two uses race, one is answered, and the
+ * session ends. Faults: `unauthenticated`, `conflict` when the account is changed this very moment (the cookie stays
+ * good), `overloaded`, and those of the store and the audit log.
  */
 export async function refresh(
   context: AccountsContext,

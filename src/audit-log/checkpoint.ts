@@ -1,7 +1,7 @@
 /**
  * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten
- * chain, and the anchor, which says what retention has deleted. Whoever can change the log but lacks the key cannot
- * make them.
+ * chain, and the anchor, which says what retention has deleted. An attacker who can change the log but lacks the key
+ * cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';

@@ -32,8 +32,8 @@ export const keptSegments = (directory: string): Segment[] =>
 export type Kept = { readonly from: string; readonly size: number; readonly isKept: (party: string) => boolean };
 
 /**
- * Adds lines of a segment to the last file, or to a new one where that has `fullBytes`. What they are then is on the
- * disk, and counts once an anchor says so.
+ * Adds lines of a segment to the last file, or to a new one where that has `fullBytes`. The result is on the disk then,
+ * and counts once an anchor names it.
  */
 export async function keepLines(
   directory: string,

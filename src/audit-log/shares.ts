@@ -57,7 +57,7 @@ function partyOf(scanner: LineScanner, text: string, start: number): string {
 
 /**
  * The most that each party may have so that all fit: who has less keeps all of it, and the others share the rest
- * equally. One alone has everything. Infinity where all fit as they are.
+ * equally. A single party has everything. Infinity where all fit as they are.
  */
 export function shareOf(usage: Tally, budget: number): number {
   const sizes = [...usage.values()].sort((one, other) => one - other);

@@ -16,7 +16,7 @@ export class StrangersShare {
   readonly #bytes = new Map<string, number>();
   #isSaved = true;
 
-  /** Reads what was noted before. What is lost of it in a crash counts as everybody else's. */
+  /** Reads what was noted before. Bytes whose note is lost in a crash count as everybody else's. */
   constructor(directory: string, maxBytes: number) {
     this.#path = join(directory, FILE);
     this.#maxBytes = maxBytes;

@@ -305,8 +305,8 @@ const peersIn = (seen: Sights): readonly string[] => [
 ];
 
 /**
- * A witness is believed as it is: who can rewrite the log could also replace the key beside it. Where both contradict
- * the log, it is said, because the statement may be forged, or about another log.
+ * A witness is believed as it is: who can rewrite the log could also replace the key beside it. If both contradict the
+ * log, the report says so, because the statement may be forged, or about another log.
  */
 const doubtOf = ({ by, statement }: Sight, key: KeyObject | undefined): string =>
   by !== 'witness' || key === undefined || statement === undefined || isGenuineCheckpoint(statement, key)

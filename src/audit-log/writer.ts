@@ -167,9 +167,9 @@ export class AuditWriter {
   }
 
   /**
-   * Whether the current segment is where it was begun. One that somebody moved or deleted would go on taking entries
-   * that nobody ever finds: until it is back, appends fail. Call it now and then, because an append does not look by
-   * itself.
+   * Whether the current segment is where it was begun. A segment that somebody moved or deleted would go on taking
+   * entries that nobody ever finds: until it is back, appends fail. Call it now and then, because an append does not
+   * look by itself.
    */
   look(): boolean {
     this.#isInPlace = this.#segment === undefined || isSameFile(this.#segment);
@@ -321,8 +321,8 @@ export class AuditWriter {
     return { path, fd };
   }
 
-  // An empty segment is never done: its successor would have the same name. One that begins in the future was begun by
-  // a clock that was wrong, and would otherwise go on until that time has come.
+  // An empty segment is never done: its successor would have the same name. A segment that begins in the future was
+  // begun by a wrong clock, and would otherwise go on until that time has come.
   #isDone({ sizeBytes, startedMs }: OpenSegment, nowMs: number): boolean {
     return sizeBytes > 0 && (sizeBytes >= this.#segmentBytes || Math.abs(nowMs - startedMs) >= this.#segmentAgeMs);
   }

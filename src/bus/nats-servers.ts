@@ -13,8 +13,8 @@ export type NatsServer = {
 const DEFAULT_PORT = 4222;
 
 /**
- * `nats://user:password@a:4222,b:4222`, or `tls://`; a name without a password is a token. What is not said of a later
- * server is that of the first. Undefined for anything else, also where only some are to be encrypted.
+ * `nats://user:password@a:4222,b:4222`, or `tls://`; a name without a password is a token. Parts that a later server
+ * lacks are those of the first. Undefined for anything else, also where only some are to be encrypted.
  */
 export function natsServers(text: string): readonly NatsServer[] | undefined {
   const servers: NatsServer[] = [];

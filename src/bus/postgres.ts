@@ -32,8 +32,8 @@ const RECONNECT_PAUSE_MS = 500;
 const NOTIFY = { name: 'notify', text: 'SELECT pg_notify(c, p) FROM unnest($1::text[], $2::text[]) AS u (c, p)' };
 
 /**
- * The bus over `LISTEN` and `NOTIFY`, on a connection of its own: whoever notifies waits for a lock of the whole
- * server, so nothing else may happen in that transaction. What waits while a batch is under way makes up the next one.
+ * The bus over `LISTEN` and `NOTIFY`, on a connection of its own: notifying waits for a lock of the whole server, so
+ * nothing else may happen in that transaction. Messages that come while a batch is under way make up the next one.
  */
 export class PostgresBus implements Bus {
   readonly #options: PostgresBusOptions;

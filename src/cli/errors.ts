@@ -49,8 +49,8 @@ export class RefusedError extends CliError {
 const PASSING: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Whether the same may be answered in a while: then who follows something waits. Where the gateway had answered before,
- * what answers in its place now, as a proxy that finds no route, does so for a while, too.
+ * Whether a repetition may succeed in a while: then followers wait. If the gateway had answered before, another answer
+ * in its place, as of a proxy that finds no route, is also temporary.
  */
 export const mayPass = (error: unknown): error is CliError =>
   error instanceof UnreachableError ||

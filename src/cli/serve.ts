@@ -9,7 +9,7 @@ import { StartError } from '../app/start-checks.ts';
 import { createLogger } from '../system/log.ts';
 
 /**
- * After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are
+ * After the grace period of a shutdown. Work that still waits then, for a disk or a name server, waits in vain; 3 s are
  * promised.
  */
 const LATEST_END_MS = 2_500;

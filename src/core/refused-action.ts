@@ -8,7 +8,7 @@ import { claimOf, effectsOfImpersonation, identify } from './identify.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { REFUSAL } from './refusal.ts';
 
-/** In characters. What is refused for its length must not fill the log. */
+/** In characters. A text that is refused for its length must not fill the log. */
 const MAX_SHOWN = 256;
 const shown = (text: string): string => redactShort(text, MAX_SHOWN);
 

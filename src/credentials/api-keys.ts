@@ -23,7 +23,7 @@ import type { ApiKeyStore } from './api-key-store.ts';
 import { digestOf } from './secret-token.ts';
 
 /**
- * Changes that the store of API keys does not have yet. Those that cannot be written now are written by a later call.
+ * Changes that the store of API keys does not have yet. Changes that cannot be written now are written by a later call.
  */
 class UnsavedKeyChanges {
   readonly #store: Pick<ApiKeyStore, 'revoke' | 'touch'>;
@@ -101,8 +101,8 @@ export type ApiKeysDeps = {
   readonly audit: AuditLog;
   readonly clock: Clock;
   /**
-   * Usable keys of one org at once. Those that have ended are held for as long as they are listed, so they are limited,
-   * too: see `mostKeysOf`. Keys bound to no org are the operator's, and not counted.
+   * Usable keys of one org at once. Ended keys are kept for as long as they are listed, so they are limited, too: see
+   * `mostKeysOf`. Keys bound to no org are the operator's, and not counted.
    */
   readonly maxOrgKeys: number;
   /**
@@ -330,8 +330,8 @@ export class ApiKeys {
   }
 
   /**
-   * Writes revocations that the store could not take before, and times of last use. What it cannot take now is written
-   * by the next call.
+   * Writes revocations that the store could not take before, and times of last use. The rest is written by the next
+   * call.
    */
   async flush(): Promise<Result<void, Fault>> {
     const revoked = await this.#unsaved.saveRevocations();

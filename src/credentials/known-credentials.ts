@@ -13,7 +13,7 @@ const FORGOTTEN_AT_ONCE = MAX_KNOWN / 20;
 
 /**
  * The valid agent credentials that one I/O thread has seen, with their orgs. This decides only against whose quota a
- * request counts. What a credential allows is decided elsewhere, for each request, so a replaced one may stay here
+ * request counts. The rights of a credential are checked elsewhere, for each request, so a replaced one may stay here
  * until it is refused.
  */
 export class KnownCredentials {

@@ -46,7 +46,7 @@ export class RevocationList {
   }
 
   /**
-   * Ends the tokens of the session. What listeners hold of its account is dropped, also of other sessions, whose tokens
+   * Ends the tokens of the session. Listeners drop what they keep of its account, also of other sessions, whose tokens
    * are then verified again.
    */
   endSession(sessionId: string, account: string): void {

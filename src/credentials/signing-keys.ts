@@ -11,7 +11,10 @@ export type PublicJwk = {
   readonly alg: 'EdDSA';
 };
 
-/** The keys that sign access tokens. One signs; its predecessors still verify until their last tokens have expired. */
+/**
+ * The keys that sign access tokens. A single key signs; its predecessors still verify until their last tokens have
+ * expired.
+ */
 export type SigningKeys = {
   signer(): { readonly kid: string; readonly privateKeyPem: string };
   /** The public key of that id, while it is in force. */

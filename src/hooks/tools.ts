@@ -25,7 +25,7 @@ export type CodingAgent = {
   managedFile(places: Places): string | undefined;
   /** The members beside `hooks` that the file needs. */
   readonly frame: Fields;
-  /** The hooks by event. Those of the first event decide whether a tool runs. */
+  /** The hooks by event. Hooks of the first event decide whether a tool runs. */
   hooks(installation: Installation): Readonly<Record<string, readonly Fields[]>>;
   /** An event as the agent sends it before a tool call, to try the hook with. */
   readonly sample: Fields;

@@ -39,7 +39,7 @@ export class CallerQuota {
 export type FairQueueOptions = {
   /** How many pieces of work run at the same time. */
   readonly atOnce: number;
-  /** How many may run or wait. One caller gets half of them. */
+  /** How many may run or wait. A single caller gets half of them. */
   readonly places: number;
 };
 

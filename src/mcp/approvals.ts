@@ -31,8 +31,8 @@ export type Waiting = {
  * The decision that the call gets in the end. Throws `Ended`.
  *
  * An approval that ends without a yes ends its operation, too, so the signal to terminate and the news of the approval
- * race. The agent always sees the cause: the approval, where it has ended like that; else the operator. One who has
- * cancelled the call sees neither.
+ * race. The agent always sees the cause: the approval, where it has ended like that; else the operator. A caller that
+ * has cancelled sees neither.
  */
 export async function decided(pending: Verdict, waiting: Waiting): Promise<Verdict> {
   const { gateway, control, progress } = waiting;

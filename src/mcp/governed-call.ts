@@ -192,8 +192,8 @@ class RunningCall {
   }
 
   /**
-   * The answer, held while the operation is paused. Where signals are pushed, what they have said by now is known;
-   * else it waits for the gateway to take the end of the operation, which it does not while there is a pause.
+   * The answer, held while the operation is paused. Pushed signals are known by now; otherwise it waits for the gateway
+   * to take the end of the operation, which it does not while there is a pause.
    */
   async #released(answer: Answer, outcome: Outcome): Promise<Answer> {
     const { gateway, control, completions, op, progress, signals } = this.#options;

@@ -41,7 +41,7 @@ export class JsonMeter {
     this.#isEscaped = false;
   }
 
-  /** False when the text so far is beyond the bounds. What is not valid JSON may be counted wrongly. */
+  /** False when the text so far is beyond the bounds. Invalid JSON may be counted wrongly. */
   take(bytes: Uint8Array): boolean {
     const { marks: maxMarks, depth: maxDepth } = this.#bounds;
     // In variables of its own: this runs once for every byte.

@@ -1,6 +1,6 @@
 /**
- * `subscriptions/listen` of MCP 2026-07-28: which changes of a server an agent is told of. What is not known here is
- * not passed on, and of resources only those that may be read.
+ * `subscriptions/listen` of MCP 2026-07-28: which changes of a server an agent is told of. Unknown kinds are not passed
+ * on, and only resources that may be read are.
  */
 import { isMapping } from '../core/base/mapping.ts';
 import type { Gateway } from './gateway.ts';

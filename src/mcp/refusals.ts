@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type Refused = { readonly action: string; readonly resource: string };
 
 const MAX_AT_ONCE = 4;
-/** As many in a row, then one for each of these times. Of those in between, their number is recorded. */
+/** As many in a row, then one for each of these times. The number of those in between is recorded. */
 const BURST = 20;
 const REFILL_MS = 1_000;
 const REPORT_AFTER_MS = 5;

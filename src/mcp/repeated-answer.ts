@@ -1,6 +1,6 @@
 /**
- * Servers are asked for their tools before every call, and nearly always answer with the same long line. One that is
- * the last but for its id is not read again.
+ * Servers are asked for their tools before every call, and nearly always answer with the same long line. An answer that
+ * repeats the last one but for its id is not parsed again.
  */
 import { type Bounds, isWithin } from './json-bounds.ts';
 import { type Answer, type Message, messageIn } from './json-rpc.ts';

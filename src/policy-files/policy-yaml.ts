@@ -183,9 +183,10 @@ function offsetWithin(node: Node, offset: number, text: string): number {
 }
 
 /**
- * The parser's strings are cut from the file's text. One character beyond Latin-1 anywhere, in a comment say, makes
- * that text two bytes a character in memory, and with it every reason that is cut from it and every audit line that
- * quotes one: each check would pay for it. Copies are as narrow as they can be, and do not keep the file in memory.
+ * The parser's strings are cut from the file's text. A single character beyond Latin-1 anywhere, in a comment say,
+ * makes that text two bytes a character in memory, and with it every reason that is cut from it and every audit line
+ * that quotes one: each check would pay for it. Copies are as narrow as they can be, and do not keep the file in
+ * memory.
  */
 function withOwnStrings(value: unknown): unknown {
   if (typeof value === 'string') return Buffer.from(value).toString();

@@ -73,8 +73,8 @@ export type MemberStore = {
   /** All runs, with those retired ones whose money is stranded. */
   list(): Promise<Result<{ readonly members: readonly Member[]; readonly stranded: Stranded }, Fault>>;
   /**
-   * Retires the runs of this name whose lease has been over for 10 minutes. What they were granted and have not
-   * reported as spent is charged, or freed. Faults: `not_found`; `conflict` while one may still run.
+   * Retires the runs of this name whose lease has been over for 10 minutes. Their unreported grants are charged, or
+   * freed. Faults: `not_found`; `conflict` while one may still run.
    */
   forget(name: string, unspent: 'charge' | 'free'): Promise<Result<{ readonly microUsd: number }, Fault>>;
   /** Ends this run in order: it has returned its grants. */
@@ -249,7 +249,7 @@ export type Gathered<K extends QuestionKind> = {
   readonly missing: readonly string[];
 };
 
-/** Questions to other gateways. Of one that does not answer nobody knows whether it did what it was asked. */
+/** Questions to other gateways. If one does not answer, nobody knows whether it carried out the request. */
 export type Peers = {
   /** Faults: `unreachable_gateway` after a second, or once it has ended; `overloaded`. */
   ask<K extends QuestionKind>(to: RunId, kind: K, asked: Asked<K>): Promise<Result<Answer<K>, Fault>>;
@@ -262,7 +262,7 @@ export type Peers = {
     asked: Asked<K>,
     isEnough?: (answer: Answer<K>) => boolean,
   ): Promise<Result<Gathered<K>, Fault>>;
-  /** Answers questions of this kind. What it rejects with is logged, and the asker gets no answer. */
+  /** Answers questions of this kind. Its rejections are logged, and the asker gets no answer. */
   serve<K extends QuestionKind>(kind: K, answer: (asked: Asked<K>, from: Member) => Promise<Answer<K>>): void;
 };
 

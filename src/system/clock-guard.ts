@@ -17,9 +17,9 @@ export type ClockGuardOptions = {
 export type ClockGuard = { isBelieved(): boolean };
 
 /**
- * Whether the clock may be believed when something is deleted for its age. Where it has leapt ahead by more than a day,
- * it is wrong or the gateway was off. What is deleted does not come back, so in both cases deletion waits until the
- * gateway has run for a day. A smaller leap makes an entry look older by no more than a day.
+ * Whether the clock may be believed when something is deleted for its age. If it has leapt ahead by more than a day, it
+ * is wrong or the gateway was off. Deleted entries do not come back, so in both cases deletion waits until the gateway
+ * has run for a day. A smaller leap makes an entry look older by no more than a day.
  */
 export function createClockGuard({
   witnessedMs,

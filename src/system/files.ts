@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../core/base/text.ts';
 
 /**
- * Makes the folder and its missing parents; `path` is absolute. One by one: Node.js' recursive mkdir hides that a
+ * Makes the folder and its missing parents; `path` is absolute. Made one by one: Node.js' recursive mkdir hides that a
  * file system is read-only, and never ends in /proc. Throws what the system says.
  */
 export function makeFolder(path: string, mode: number): void {

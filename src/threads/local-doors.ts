@@ -69,7 +69,7 @@ const OF_DOORS = /^(?:doors|threads\/io)\//;
 
 /**
  * Whether an exception that nobody caught came from the doors: from their code, or from that of Node.js and the
- * libraries. Of these, all that runs without a frame of ours belongs to a connection.
+ * libraries. Library code without a frame of ours on the stack belongs to a connection.
  */
 export function isOfDoors(error: unknown): boolean {
   const frames = (error instanceof Error ? (error.stack ?? '') : '').split('\n').filter((line) => /^\s+at /.test(line));

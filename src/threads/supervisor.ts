@@ -265,8 +265,8 @@ export class Supervisor {
   }
 
   /**
-   * Opens the doors in the main thread. What would end an I/O thread, an exception that nobody caught, closes them with
-   * all their connections, and they open anew; the rest of the gateway goes on. An exception from elsewhere ends the
+   * Opens the doors in the main thread. An uncaught exception, which would end an I/O thread, closes them with all
+   * their connections, and they open anew; the rest of the gateway goes on. An exception from elsewhere ends the
    * process, as it does with I/O threads.
    */
   async #startDoorsHere(switchboard: Switchboard): Promise<Listening> {

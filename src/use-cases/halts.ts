@@ -107,7 +107,7 @@ export class HaltKeeper {
         : this.#deps.commands.ask({ type: 'release-halt', principal, id, reason }),
     );
     if (!released.ok) {
-      // In force again. What has begun between the release and its undoing is stopped like what ran before.
+      // In force again. Operations begun between the release and its undoing are stopped like earlier ones.
       if (UNDONE.includes(released.fault.kind))
         this.#follow(id, undefined, []).catch((error: unknown) =>
           this.#deps.onError(error, 'enforcing a halt whose release could not be recorded'),

@@ -228,7 +228,7 @@ export class PolicyKeeper {
     return this.#policies;
   }
 
-  /** Records the set, and puts it in force. One at a time: `reload` sees to that, and so does what publishes. */
+  /** Records the set, and puts it in force. Sets are replaced one at a time: `reload` and publishing see to that. */
   async replace(set: ReadSet, actor: string): Promise<Result<Reloaded, Fault>> {
     const { install, audit, clock, log, inSlices, keep } = this.#deps;
     const { policies, warnings } = set;

@@ -10,7 +10,7 @@ import type { AuditReads, LogText } from './logs.ts';
 
 export type WitnessedStatement = { /** False: it was in the log before. */ readonly isNew: boolean };
 
-/** Credentials whose statements are at hand. Those of any other are read from the log again. */
+/** Credentials whose statements are at hand. Statements of others are read from the log again. */
 const MAX_KNOWN = 1000;
 /** Enough to find the last one that was not refused, unless a cut log has gone on for hours. */
 const RECALLED = 200;

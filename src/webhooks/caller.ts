@@ -25,12 +25,15 @@ const TAKEN_FOR_MS = 15_000;
 const BEGINS_WITHIN_MS = 3_000;
 /** How often it is looked for what other gateways have left, and for retries that are due. */
 const LOOK_EVERY_MS = 1_000;
-/** A stop waits so long for calls under way. What is cut off is sent again by another gateway, or after the start. */
+/**
+ * A stop waits so long for calls under way. A call that is cut off is sent again by another gateway, or after the
+ * start.
+ */
 const CLOSES_WITHIN_MS = 2_000;
 
 /**
  * Makes the calls of hooks that all gateways share: it takes a hook with its oldest message from the database, calls
- * it, and notes what became of that, before anybody takes the hook again. Where it cannot note it, it does once it can.
+ * it, and notes what became of that, before anybody takes the hook again. A result that cannot be noted is noted later.
  */
 export class HookCaller {
   readonly #options: CallerOptions;

@@ -64,7 +64,7 @@ export class WebhookQueue {
     this.#next();
   }
 
-  /** Makes no more calls. What waits stays in the store. */
+  /** Makes no more calls. Waiting messages stay in the store. */
   close(): void {
     this.#isOpen = false;
     this.#stopRetry?.();
@@ -76,7 +76,7 @@ export class WebhookQueue {
     return this.#deps.states.save(TABLE, hookRow(this.#hook.id), { kind: 'hook', hook: this.#hook });
   }
 
-  /** Closes it, and removes it with all that waits from the store. Where that fails, it goes on. */
+  /** Closes it, and removes it and its messages from the store. If that fails, it goes on. */
   async remove(): Promise<void> {
     this.close();
     const { states } = this.#deps;

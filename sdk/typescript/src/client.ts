@@ -82,12 +82,12 @@ export type AgentClient = {
    *     });
    *
    * An action that people have to approve waits for them, up to `deadlines.approvalMs`, and then counts as denied, with
-   * the cause `approval`. What an allow obliges to is done: see `supportedObligations` of the action.
+   * the cause `approval`. Obligations of an allow are met: see `supportedObligations` of the action.
    *
    * Rejects with
    * - an ActionDeniedError when the action is denied; the body is not called;
    * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has
-   * noticed or not;
+   *   noticed or not;
    * - a GatewayError in the same cases as `check`;
    * - the reason of `signal` when it is aborted; a running body learns of it through `op.signal`, and ends first;
    * - a TypeError when an obligation is about what the body returned, and that cannot be edited;
@@ -106,8 +106,8 @@ export type AgentClient = {
    *     const pay = agent.guard('pay', async ({ amount }) => bank.pay(amount));
    *     await pay({ amount: 500 });
    *
-   * The members of an object argument are the attributes. What an allow obliges to is done to the argument and to the
-   * result. Waits for people who have to approve it, as `run` does, and rejects as `run` does.
+   * The members of an object argument are the attributes. Obligations of an allow are applied to the argument and to
+   * the result. Waits for people who have to approve it, as `run` does, and rejects as `run` does.
    */
   guard<Args extends readonly unknown[], Result>(
     name: string,

@@ -1,4 +1,4 @@
-/** The messages as JSON, for the Connect protocol. What an older or newer gateway leaves out or adds does no harm. */
+/** The messages as JSON, for the Connect protocol. Fields that an older or newer gateway lacks or adds do no harm. */
 import {
   APPROVAL_STATES,
   BUDGET_STATUSES,

@@ -1,6 +1,6 @@
 /**
- * Which gateway of a cluster each operation lives at, as the answers to its checks name it. What is sent about the
- * operation says so, and the gateway that takes it need not ask all others. A gateway alone names none.
+ * Which gateway of a cluster each operation lives at, as the answers to its checks name it. Later messages about the
+ * operation name it, and the gateway that takes it need not ask all others. A gateway alone names none.
  */
 
 /** Beyond that, those that were not used for longest are dropped; for them, gateways ask each other. */

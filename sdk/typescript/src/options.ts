@@ -148,7 +148,7 @@ const DEADLINES: KeysOf<Deadlines> = {
 };
 const TLS: KeysOf<TlsOptions> = { ca: true, cert: true, key: true, serverName: true };
 
-/** Throws a TypeError that names the wrong option. What is not given is read from the environment. */
+/** Throws a TypeError that names the wrong option. Missing options are read from the environment. */
 export function settingsOf(options: AgentClientOptions, env: Env = environment()): Settings {
   if (typeof options !== 'object' || options === null)
     throw new TypeError(

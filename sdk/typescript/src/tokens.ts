@@ -5,7 +5,7 @@ import type { TokenUsage } from './types.ts';
 
 type Counted = TokenUsage & { readonly usageId: string | undefined };
 
-/** Records them once for each id. What cannot be recorded, such as a model without a price, goes to `onWarning`. */
+/** Records them once for each id. Failures, such as a model without a price, go to `onWarning`. */
 export async function recordTokens(agent: AgentClient, usage: Counted): Promise<void> {
   const { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
   const cached = cacheReadTokens + cacheWriteTokens;

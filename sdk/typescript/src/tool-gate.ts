@@ -105,8 +105,8 @@ export async function callTool<T>(
 }
 
 /**
- * Only asks, before the framework decides whether to call the tool; then `callTool` asks again under the same ids. What
- * is refused is kept for it: a denied operation is over, and asked again the gateway would say only that.
+ * Only asks, before the framework decides whether to call the tool; then `callTool` asks again under the same ids.
+ * Refusals are kept for it: a denied operation is over, and asked again the gateway would say only that.
  */
 export class Questions {
   readonly #agent: AgentClient;

@@ -33,9 +33,9 @@ function filesAt(path: string): readonly string[] {
 }
 
 /**
- * The statements in a text: JSON objects, one in a line. What is before them, as in a line of syslog, is skipped, and
- * so are lines that are about something else. Of an entry of another gateway's log, it is the payload. A copy of
- * `checkpoints.ndjson` is a witness too.
+ * The statements in a text: JSON objects, one in a line. Text before them, as in a line of syslog, is skipped, and so
+ * are lines that are about something else. In an entry of another gateway's log, the statement is the payload. A copy
+ * of `checkpoints.ndjson` is a witness too.
  */
 export const statementsIn = (text: string): KeptStatement[] => text.split('\n').flatMap((line) => statementOf(line));
 

@@ -17,7 +17,7 @@ import { askAboutMadeKeys, type Ending } from './made-keys.ts';
 const ACCOUNTS = '/api/v1/accounts';
 const INVITES = '/api/v1/auth/invites';
 
-/** Shows a lock with the time until it ends. One word, as every cell: other programs split the table at spaces. */
+/** Shows a lock with the time until it ends. A single word, as every cell: other programs split the table at spaces. */
 const stateOf = (row: Row): string =>
   row.disabled === true
     ? 'disabled'

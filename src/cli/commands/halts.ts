@@ -56,7 +56,7 @@ export async function create(invocation: Invocation): Promise<void> {
   if (answer.agents_matched === 0 && answer.ops_affected === 0) note(missNote(answer));
 }
 
-/** Rejects when it is not meant. What runs is shown by org. */
+/** Rejects if it is not meant. Running operations are shown by org. */
 async function askAboutAll(api: Api, verb: 'pause' | 'terminate', actions: readonly string[]): Promise<void> {
   const stats = await api.get('/api/v1/topology/stats', 'groups', { per_page: MAX_PAGE });
   const inFlight = (row: Row): number => {

@@ -224,7 +224,9 @@ async function whyItRuns(
     : `its command ends with ${status} when the gateway is away, and the tool runs`;
 }
 
-/** Releases of Claude Code before this one do not know `onFailure`. Where none is installed here, nothing is known. */
+/**
+ * Releases of Claude Code before this one do not know `onFailure`. If none is installed here, its version is unknown.
+ */
 const FIRST_WITH_ON_FAILURE = [2, 1, 295];
 
 async function tooOld(agent: CodingAgent, env: NodeJS.ProcessEnv): Promise<string | undefined> {

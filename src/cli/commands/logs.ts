@@ -113,7 +113,7 @@ type Following = {
   readonly format: OutputFormat;
 };
 
-/** Ends only with the process. One entry is one line of JSON, or one document of YAML. */
+/** Ends only with the process. Each entry is one line of JSON, or one document of YAML. */
 async function follow(following: Following): Promise<never> {
   const { first, format, head } = following;
   for (const entry of first) await writeEntry(entry, format);

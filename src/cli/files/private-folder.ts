@@ -122,7 +122,7 @@ async function changedInTurn(
 
 /**
  * Removes what killed commands left behind. Half a file may hold a key that nobody would look for there; only the
- * process that has the lock writes one. Those who wait for the lock keep theirs fresh, unless they are stopped.
+ * process that has the lock writes one. Processes that wait for the lock keep theirs fresh, unless they are stopped.
  */
 async function clearRemains(name: string): Promise<void> {
   for (const entry of await readdir(svcFolder())) {

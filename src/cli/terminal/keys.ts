@@ -19,7 +19,7 @@ const NAMES: Readonly<Record<string, Exclude<Key['name'], 'text'>>> = {
 };
 const ARROWS: Readonly<Record<string, 'up' | 'down'>> = { A: 'up', B: 'down' };
 
-/** The keys of one reading. What is pasted is text, line breaks and all: it presses no keys. */
+/** The keys of one reading. Pasted characters are text, line breaks and all: it presses no keys. */
 export function keysIn(chunk: string): readonly Key[] {
   const keys: Key[] = [];
   let isPasted = false;

@@ -12,7 +12,7 @@ type Attributes = Readonly<Record<string, unknown>>;
 
 /**
  * The attributes as they may be logged: values under a covered key, and strings anywhere that look like a credential,
- * become `[redacted]`; URLs lose their password. What is too large or too deep becomes `{truncated, limit_bytes,
+ * become `[redacted]`; URLs lose their password. Values that are too large or too deep become `{truncated, limit_bytes,
  * keys}`. Returns the same object when there was nothing to hide. Looks at no more than the limit, however large the
  * input.
  */

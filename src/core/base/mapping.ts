@@ -44,10 +44,7 @@ export type DocumentProblem = {
   readonly offset?: number;
 };
 
-/**
- * Reads one mapping of a document. What is wrong with it goes to the problems of the document, so that all of them are
- * reported.
- */
+/** Reads one mapping of a document. Its errors go to the problems of the document, so that all of them are reported. */
 export class MappingReader {
   readonly raw: Mapping;
   readonly #path: DocumentPath;

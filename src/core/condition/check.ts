@@ -1,7 +1,8 @@
 /**
- * Finds the types of a condition, as the language definition of CEL says, and what its names stand for. What an agent
- * sends is `dyn`, and its type is found when the condition is evaluated. In two places conditions accept more than CEL
- * does, because JSON has one kind of number: `attributes.size * 2` and `estimated_cost_usd == 1` need no `2.0`.
+ * Finds the types of a condition, as the language definition of CEL says, and what its names stand for. Values that an
+ * agent sends are `dyn`, and their types are found when the condition is evaluated. In two places conditions accept
+ * more than CEL does, because JSON has one kind of number: `attributes.size * 2` and `estimated_cost_usd == 1` need no
+ * `2.0`.
  */
 import { nearest } from '../base/mapping.ts';
 import { FUNCTION_NAMES, NAMESPACES, type Overload, overloadsOf } from './functions.ts';

@@ -1,6 +1,6 @@
 /**
  * The functions that conditions may call, by their signatures. `string.size(): int` is called as `text.size()`,
- * `size(string): int` as `size(text)`. What cannot be done is a failure, and a condition that fails denies.
+ * `size(string): int` as `size(text)`. An impossible operation is a failure, and a condition that fails denies.
  */
 import { boolOf, doubleOf, intOf, uintOf } from './numbers.ts';
 import { take } from './steps.ts';

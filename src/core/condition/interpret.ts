@@ -1,6 +1,6 @@
 /**
  * Makes a function of a condition, once, when its policy is loaded. Each part of the expression becomes a closure that
- * returns its value for a check; errors are values, too. What runs on every check allocates nothing in the usual case.
+ * returns its value for a check; errors are values, too. Code that runs on every check usually allocates nothing.
  */
 import { assert } from '../base/result.ts';
 import type { Overload } from './functions.ts';
@@ -211,7 +211,7 @@ function compileHas(target: Typed, field: string): Run {
 
 function compileIndex(target: Typed, index: Typed, isOptional: boolean): Run {
   const [object, key] = [compile(target), compile(index)];
-  // An agent may have sent the key, and reasons are logged. One that the author has written is named.
+  // An agent may have sent the key, and reasons are logged. A key that the author has written is named.
   const isWritten = index.op === 'constant' && typeof index.value === 'string';
   const missing = missingOf(isOptional, isWritten ? `No such key: ${String(index.value)}` : 'No such key');
   return (frame) => {

@@ -36,8 +36,8 @@ const END = 0;
 const UNKNOWN = -1;
 
 /**
- * All patterns together keep states of about this size, in numbers; then they forget all. What is forgotten is found
- * out again.
+ * All patterns together keep states of about this size, in numbers; then they forget all. Forgotten states are computed
+ * again.
  */
 const MAX_KEPT = 1_000_000;
 const STATE_SIZE = 32;

@@ -279,7 +279,10 @@ function textOf({ text, isNegated, ranges }: Named, ignoresCase: boolean): strin
   return text.replace('\\p', '\\P');
 }
 
-/** All that is not in these ranges of ASCII. Where case is ignored, what differs from them only in case is, too. */
+/**
+ * All that is not in these ranges of ASCII. If case is ignored, characters that differ from them only in case are
+ * excluded, too.
+ */
 function inverseOf(ranges: Ranges, ignoresCase: boolean): string {
   if (!ignoresCase) return between(ranges);
   const expression = new RegExp(`[${rangesOf(...ranges)}]`, 'iu');

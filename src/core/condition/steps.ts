@@ -1,9 +1,9 @@
 /**
  * How much work the conditions of one check may be, all together: while they run, every other check waits. Each of them
- * ends by itself, but nested loops over what an agent has sent take long, and so do thousands of rules. So whatever is
- * done is counted as it is done, in steps of some 10 ns: one for each operator, call and value of the expression, again
- * in each round of a loop, one for 8 characters that are read, and what `matches` does. What a pattern has found out
- * about earlier texts it does not do again, so near the limit a check may be denied once and allowed later.
+ * ends by itself, but nested loops over what an agent has sent take long, and so do thousands of rules. All work is
+ * therefore counted as it is done, in steps of some 10 ns: one for each operator, call and value of the expression,
+ * again in each round of a loop, one for 8 characters that are read, and what `matches` does. A pattern does not repeat
+ * work on earlier texts, so near the limit a check may be denied once and allowed later.
  */
 import { Failure, type Steps } from './values.ts';
 

@@ -42,7 +42,10 @@ export type MoveOp = (
   cause: Cause,
 ) => { readonly effects: readonly Effect[]; readonly undo: OpUndo } | undefined;
 
-/** Puts a halt in force: from here on, nothing that it covers begins. What runs is stopped by {@link enforceHalt}. */
+/**
+ * Puts a halt in force: from here on, nothing that it covers begins. Running operations are stopped by {@link
+ * enforceHalt}.
+ */
 export function createHalt(
   { agents, halts }: HaltContext,
   { principal, halt: asked }: CommandOf<'create-halt'>,
@@ -76,7 +79,7 @@ export function createHalt(
   };
 }
 
-/** Ends a halt. What it has paused is resumed by {@link resumeHalted}. Released again, it stays as it is. */
+/** Ends a halt. Operations it has paused are resumed by {@link resumeHalted}. Released again, it stays as it is. */
 export function releaseHalt(
   { halts }: HaltContext,
   { principal, id, reason }: CommandOf<'release-halt'>,

@@ -83,7 +83,7 @@ const NO_ALERTS: readonly LimitAlert[] = [];
 
 export class LimitTracker {
   readonly #options: LimitOptions;
-  /** By the identity of a limit. Those that are not in force stay until nothing is counted in them. */
+  /** By the identity of a limit. Limits that are no longer in force stay until nothing is counted in them. */
   readonly #tables = new Map<string, LimitTable>();
   #index = new LimitIndex<Counted>([]);
   #inForce: readonly Counted[] = [];

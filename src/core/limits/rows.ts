@@ -14,7 +14,7 @@ export type LimitChange = { readonly key: string; readonly row: LimitRow | undef
 
 export const keyOfRow = (limit: string, key: string): string => `limit/${limit}/${key}`;
 
-/** The other rows of a store, one by one: there may be more than fit into the memory. Those of limits are set aside. */
+/** The other rows of a store, one by one: there may be more than fit into the memory. Rows of limits are set aside. */
 export function* withoutLimits(rows: Iterable<BudgetRow | LimitRow>, limits: LimitRow[]): Generator<BudgetRow> {
   for (const row of rows) {
     if (row.kind === 'limit') limits.push(row);

@@ -3,7 +3,7 @@ import type { AgentIdentity } from '../base/ids.ts';
 import { noPolicyAllows, type PolicyDecision } from '../policy/rule.ts';
 import { OP_ENDS, type OpEnd } from './op-state.ts';
 
-/** The decision that an operation began or ended with. Where no policy allowed it, its reason is worded when shown. */
+/** The decision that an operation began or ended with. If no policy allowed it, its reason is worded when shown. */
 export type OpVerdict = Pick<PolicyDecision, 'policy' | 'ruleId' | 'reason' | 'cause'>;
 
 /** Rare fields of operations. Replaced as a whole, never changed. */
@@ -117,7 +117,9 @@ export class AboutColumns {
     this.#detail(at, { actions: [...actions, action] });
   }
 
-  /** Whether any of its actions is one that a halt covers. One that was registered without a check has none. */
+  /**
+   * Whether any of its actions is one that a halt covers. An operation that was registered without a check has none.
+   */
   isAnyAction(at: number, isCovered: (action: string) => boolean): boolean {
     const { actions } = this.#details[at] ?? NO_DETAILS;
     return isCovered(this.#actions[at] ?? '') || actions.length === MAX_ACTIONS || actions.some(isCovered);

@@ -283,7 +283,7 @@ export class OpsRegistry {
     return removed;
   }
 
-  /** Undoes what a check or a completion has said of it. What was spent remains. */
+  /** Undoes the description by a check or a completion. Spending remains. */
   restoreAbout(slot: OpSlot, about: OpAbout): void {
     const columns = this.#aboutOf(slot);
     const at = slot & SLOT_MASK;
@@ -346,7 +346,7 @@ export class OpsRegistry {
   /**
    * A page of operations in the order of their slots. An operation that exists, and stays in that state, during the
    * whole walk is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no
-   * more than a common one. What it is `about` has to be looked at operation by operation, as far as the budget allows.
+   * more than a common one. Filters by `about` look at one operation after the other, as far as the budget allows.
    */
   list(
     state: OpState | undefined,

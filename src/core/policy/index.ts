@@ -16,8 +16,8 @@ const FEW_RULES = 4;
 /** Rules with so few patterns of resources among them are tried faster than they are found by the resource. */
 const FEW_PATTERNS = 8;
 /**
- * A rule is found by each of its actions together with each of its resources. Where that is more than so many pairs, it
- * is found by the longer of the two lists alone.
+ * A rule is found by each of its actions together with each of its resources. With more than so many pairs, it is found
+ * by the longer of the two lists alone.
  */
 const MAX_PAIRS = 64;
 

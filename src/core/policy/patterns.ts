@@ -1,6 +1,6 @@
 /**
  * Finds the patterns that may match a text without trying each: by the literal text that everything they match begins
- * with, ends with, or contains. What is found is still to be tried.
+ * with, ends with, or contains. The candidates are still to be tried.
  */
 import type { Steps } from '../base/steps.ts';
 import {

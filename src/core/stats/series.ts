@@ -34,9 +34,9 @@ export class Series {
   }
 
   /**
-   * Removes the hours that the month before this one does not touch, and returns them. Those that the day before does
-   * not touch become sums, which `keeps` may refuse; of those that are over for an hour, the names of all slices become
-   * one list.
+   * Removes the hours that the month before this one does not touch, and returns them. Hours that the day before does
+   * not touch become sums, which `keeps` may refuse; the names of all slices of hours that ended an hour ago become one
+   * list.
    */
   prune(at: number, keeps: (sum: Hour) => boolean): readonly Hour[] {
     const first = at - KEPT_HOURS + 1;

@@ -190,7 +190,7 @@ export class Stats {
     }
   }
 
-  /** Takes back what was saved, in any order, before anything is counted. What is older than a month is removed. */
+  /** Takes back saved rows, in any order, before anything is counted. Rows older than a month are removed. */
   restore(rows: Iterable<StatsRow>, nowMs: number): void {
     this.#turnTo(nowMs);
     const hours: HourRow[] = [];

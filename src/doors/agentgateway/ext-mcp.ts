@@ -150,7 +150,7 @@ function readPayload(payload: Buffer | undefined, limits?: StructLimits): Result
   });
 }
 
-/** They only set up, list, or say what has become of a request. What they list is left out of the answer. */
+/** They only set up, list, or report the state of a request. Their lists are left out of the answer. */
 const PASSING: ReadonlySet<string> = new Set([
   'initialize',
   'server/discover',

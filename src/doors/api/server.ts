@@ -165,7 +165,7 @@ class RouteServer {
     return parsed.ok ? route.handle({ body: parsed.value, ...request }, link) : parsed;
   }
 
-  /** Whether the row would not answer 401. Of a cookie that is seen only where it is used. */
+  /** Whether the row would not answer 401. The validity of a cookie is seen only when it is used. */
   async #mayBeKnown({ credentials }: PublicRow, { bearer, headers }: Unparsed): Promise<boolean> {
     if (credentials === undefined || credentials.includes('none')) return true;
     if (credentials.includes('refresh_cookie')) return headers.has('cookie');

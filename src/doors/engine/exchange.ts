@@ -170,7 +170,7 @@ export class Exchange implements AnswerListener {
   }
 
   /**
-   * Runs a step of answering. What it throws must not reach the engine, which would take the whole thread, and with it
+   * Runs a step of answering. An exception must not reach the engine, which would take the whole thread, and with it
    * maybe the whole process, down with it.
    */
   guard(step: () => void): void {

@@ -33,7 +33,7 @@ type Build = {
 
 /**
  * In the order in which they are tried. The first is whatever is installed under the library's own name: the build of
- * package.json, or the official one in its place. Of the second the binary is loaded itself, since its package loads a
+ * package.json, or the official one in its place. The second one's binary is loaded directly, since its package loads a
  * stand-in, with a long warning, where that fails.
  */
 const BUILDS: readonly Build[] = [

@@ -47,7 +47,7 @@ const HARMLESS = ['accept', 'content-length', 'content-type', 'user-agent'];
 /** Limits the head of a request, in bytes: Envoy takes 60 KiB unless it is configured otherwise. */
 const MAX_HEAD_BYTES = 128 * 1024;
 
-/** Names in lower case. Of a name that is there twice, both. */
+/** Names in lower case. A repeated name is there twice. */
 type Headers = readonly (readonly [name: string, value: string])[];
 
 type HttpRequest = {
@@ -99,7 +99,7 @@ const listedHeaders = (http: BytesFields): Headers =>
 
 /**
  * Nothing but the headers is read before the caller is known. `origin`: of Envoy, or of whom it forwards as a trusted
- * proxy. What the message says of it, anybody could.
+ * proxy. Anybody could forge the message's own account of it.
  */
 async function answer(
   ports: WirePorts,

@@ -1,7 +1,7 @@
 /**
  * The bounds on the calls of one door. A client that has begun a request must send the rest of it in time, and must
- * read its answer in time. What all clients have half sent has a limit together, and so has what they have not read
- * yet. The HTTP/2 library has no such limits: each of the streams of a connection may stay as it is forever.
+ * read its answer in time. Half-sent requests of all clients have a limit together, and so have unread answers. The
+ * HTTP/2 library has no such limits: each of the streams of a connection may stay as it is forever.
  *
  * A stream may be silent between its messages for as long as it likes, once its caller has shown a valid credential.
  * Until then its caller counts as unauthenticated: the streams of unauthenticated callers are limited, in all and for

@@ -47,7 +47,7 @@ export type Method = {
    * it is ended when the time for one message is over.
    */
   readonly isPublic?: boolean;
-  /** `metadata` is everything in the head. What is kept of it stays in memory for as long as the call. */
+  /** `metadata` is everything in the head. Kept fields stay in memory for as long as the call. */
   readonly open: (call: Call, metadata: IncomingHttpHeaders) => Receiver;
 };
 

@@ -78,7 +78,7 @@ export type Sender<Response> = {
   readonly write: (message: Response) => boolean;
 };
 
-/** Any number of messages for one message. What `handle` returns hears of the client that reads, and of the end. */
+/** Any number of messages for one message. The result of `handle` is told when the client reads, and of the end. */
 export function serverStream<Request, Response>({
   decode,
   encode,

@@ -1,6 +1,6 @@
 /**
  * Server reflection, so that a generic client can talk to the gateway without the .proto files. Both versions of the
- * service, v1 and v1alpha, have the same messages. What is asked comes back in every answer, as the protocol wants it.
+ * service, v1 and v1alpha, have the same messages. The request comes back in every answer, as the protocol wants it.
  */
 
 import { BinaryReader, WIRE_BYTES } from '../proto/binary-reader.ts';

@@ -117,8 +117,8 @@ export class GrpcServer {
   /**
    * Closes up to so many connections on which no call is open, so that those who come next find a place: first those
    * that never had a call, then those whose last call is longest ago. Their clients open another when they need one,
-   * while who only holds connections could keep everybody else out. Those without a handshake
-   * go before all others. Returns how many it has closed.
+   * while a client that only holds connections could keep everybody else out. Connections without a handshake go before
+   * all others. Returns how many it has closed.
    */
   makeRoom(count: number): number {
     const busy = this.#bounds.busySessions();

@@ -24,8 +24,8 @@ export type ToolCall = {
   readonly traceId: string;
   readonly spanId: string;
   /**
-   * The agent gives its calls no id, so equal calls of a session have the same span. Those after the first get a
-   * number: an operation that has ended takes no further checks.
+   * The agent gives its calls no id, so equal calls of a session have the same span. Later ones get a number: an
+   * operation that has ended takes no further checks.
    */
   readonly isNumbered: boolean;
   readonly subjects: readonly Subject[];
@@ -82,7 +82,7 @@ export function readInput(value: unknown, name: string): Read<Fields> {
     : invalid(name, 'must be a JSON object');
 }
 
-/** An event that decides nothing, by its name. One with a tool in it is none: it would have to be checked. */
+/** An event that decides nothing, by its name. An event with a tool in it is none: it would have to be checked. */
 export function readNotice(body: Fields, names: ReadonlySet<string>): Read<HookEvent> | undefined {
   const name = body.hook_event_name;
   if (typeof name !== 'string' || !names.has(name)) return undefined;
@@ -91,7 +91,7 @@ export function readNotice(body: Fields, names: ReadonlySet<string>): Read<HookE
     : ok({ kind: 'notice', name });
 }
 
-/** Half of the id of an operation. What cannot be one, such as a text with a colon, is replaced by its digest. */
+/** Half of the id of an operation. A text that cannot be one, such as one with a colon, is replaced by its digest. */
 export const halfOf = (text: string): string =>
   isOpHalf(text) && text.length <= MAX_HALF ? text : digestOf(text).slice(0, 32);
 

@@ -1,6 +1,6 @@
 /**
- * Every message to and from the protobuf wire format. One small interpreter walks the schema; the check has codecs of
- * its own.
+ * Every message to and from the protobuf wire format. A small interpreter walks the schema; the check has codecs of its
+ * own.
  */
 
 import { ok, type Result } from '../../core/base/result.ts';

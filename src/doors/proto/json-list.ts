@@ -25,9 +25,8 @@ export function hasMoreMarks(text: string, most: number): boolean {
 }
 
 /**
- * Whether a JSON text has more opening brackets than that, those within its strings among them. Of lists and mappings
- * nested in each other, parsing takes ten times as long as of anything else. Searching the bytes takes a hundredth of
- * what parsing does.
+ * Whether a JSON text has more opening brackets than that, those within its strings among them. Parsing nested lists
+ * and mappings takes ten times as long as anything else. Searching the bytes takes a hundredth of what parsing does.
  */
 export function hasMoreBrackets(body: Buffer, most: number): boolean {
   let brackets = 0;

@@ -9,8 +9,8 @@ import type { Link } from '../../use-cases/use-cases.ts';
 export type WirePorts = {
   readonly link: Link & { /** Requests that wait for an answer. */ readonly pending: number };
   /**
-   * `bearer` is the credential without the word before it: an API key or a token. Of an `address`, tokens that do not
-   * hold are counted.
+   * `bearer` is the credential without the word before it: an API key or a token. Invalid tokens are counted per client
+   * `address`.
    */
   readonly authenticate: (bearer: string, address?: string) => Promise<Result<Principal, Fault>>;
   /** Not counted by the link while they are being read. */

@@ -43,7 +43,7 @@ const SPARE_PART = 1 / 16;
 
 /**
  * Whether several threads of this process can listen on one port, each with a socket of its own among which the kernel
- * shares out the connections (SO_REUSEPORT). Where not, one thread serves gRPC. Handing one socket's descriptor to all
+ * shares out the connections (SO_REUSEPORT). If not, one thread serves gRPC. Handing one socket's descriptor to all
  * threads would work everywhere, but each thread closes the descriptor when it ends, and its number may be a file of
  * another thread's by then.
  */

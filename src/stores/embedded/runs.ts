@@ -9,7 +9,7 @@ export type StoredRuns<Run extends string> = {
   readonly last: Run | undefined;
   /** The spending of that run: a row is saved before its spend is answered. */
   readonly spend: readonly SpendRow[];
-  /** From here on the spend in this store is of this run. What another had spent is settled, and leaves it. */
+  /** From here on the spend in this store is of this run. The spend of another run is settled, and leaves it. */
   begin(run: Run): Promise<void>;
 };
 

@@ -44,7 +44,7 @@ export type EmbeddedStore = {
   /**
    * Synchronous reads and writes that nothing comes between. Resolves with what the action returned when it is on disk:
    * it survives `kill -9` and the loss of power. Rejects with `StoreUnwritable`, or with what the action threw; then
-   * nothing of it is kept. Those that wait meanwhile share one commit.
+   * nothing of it is kept. Transactions that wait meanwhile share one commit.
    */
   transaction<T>(action: (inside: Inside) => T): Promise<T>;
   /** Rejects while the disk of the store is full. */

@@ -37,8 +37,8 @@ export async function locatePostgres(
 }
 
 /**
- * Made beside and renamed, so that a copy under its own name is always whole. What else is there was of another
- * release, or was not finished, and takes 60 MB: the folder is that of one gateway at a time.
+ * Made beside and renamed, so that a copy under its own name is always whole. Other copies there are of another
+ * release, or unfinished, and takes 60 MB: the folder is that of one gateway at a time.
  */
 async function makeCopy(root: string, copy: string): Promise<void> {
   const folder = dirname(copy);

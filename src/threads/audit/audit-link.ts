@@ -69,13 +69,14 @@ const LOOK_EVERY_BATCHES = 64;
 
 /**
  * The main thread's link to the audit log: what was handed over, and what became of it. Batches are written in order,
- * so the number of the last one written says all there is to know. Where this thread writes the log, it is told of each
- * at once. An audit thread counts them in shared memory, since a message per batch would wake this thread as often as
- * the requests do, and sends a message only for a batch that somebody waits for. The ids of the entries are counted
- * here, so that answers need not travel through the audit thread to learn theirs.
+ * so the number of the last one written says all there is to know. If this thread writes the log, it learns of each at
+ * once. An audit thread counts them in shared memory, since a message per batch would wake this thread as often as the
+ * requests do, and sends a message only for a batch that somebody waits for. The ids of the entries are counted here,
+ * so that answers need not travel through the audit thread to learn theirs.
  *
  * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread
- * writes nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
+ * writes nothing more until it is told to resume. Unwritten batches are therefore rolled back as a whole, the newest
+ * first.
  */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
@@ -169,7 +170,7 @@ export class AuditLink implements AuditLog {
     this.#nextId = headId + 1;
   }
 
-  /** Call it when the thread is gone. What it had not counted as written counts as lost. */
+  /** Call it when the thread is gone. Batches it had not counted as written count as lost. */
   disconnect(): void {
     this.catchUp();
     this.#outlet = undefined;

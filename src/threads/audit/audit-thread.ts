@@ -93,7 +93,7 @@ export type AuditHere = AuditOutlet & {
 
 /**
  * Opens the log in the main thread, where nobody waits for the disk (`fsync` is `never`): there, waking another thread
- * costs more than the write. What is sent is written, and the main thread knows, before `send` returns. `onDefect` is
+ * costs more than the write. Entries are written, and the main thread knows, before `send` returns. `onDefect` is
  * called once with what should not have been thrown; whatever was sent and is not said to be written is not in the log.
  */
 export function openAuditHere(

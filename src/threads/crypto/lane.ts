@@ -9,7 +9,7 @@ export type LaneOptions = {
   /** Names the exhausted limit, for the `overloaded` fault. */
   readonly what: string;
   readonly threads: number;
-  /** Tasks that may wait. One more is answered with `overloaded` at once. */
+  /** Tasks that may wait. A further one is answered with `overloaded` at once. */
   readonly maxQueue: number;
   /** Tasks handed to a thread in one message. */
   readonly maxBatch: number;

@@ -16,10 +16,7 @@ export type TokensDeps = {
 
 const REFUSED: Fault = { kind: 'unauthenticated', detail: 'the token is invalid or has expired' };
 
-/**
- * Signs and verifies access tokens on the crypto threads. What can be checked without the signature is checked here
- * first.
- */
+/** Signs and verifies access tokens on the crypto threads. Checks that need no signature come first, here. */
 export function createTokens({ lane, keys, clock, frame }: TokensDeps): Tokens {
   return {
     sign: (claims) => {

@@ -17,7 +17,7 @@ import { Pending } from './pending.ts';
 export type Notification = Exclude<MainToDoors, Reply | { readonly type: 'locate' }>;
 
 export type IoLinkOptions = {
-  /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
+  /** Most requests waiting for an answer; further ones are refused at once. An org may have half of them. */
   readonly maxPending: number;
   /** See `Link`. */
   readonly home?: string | undefined;
