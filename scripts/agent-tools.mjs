@@ -1,7 +1,7 @@
 // Writes down which tools the coding agents offer to their models, and the fields of each: npm run agents:tools
 //
 // Installs the newest releases in a folder outside of the project, starts each against a model that takes what it is
-// sent and refuses, and reads what the packages declare beside it. What it writes is committed: the tables of hooks are
+// sent and refuses, and reads what the packages declare beside it. Its output is committed: the tables of hooks are
 // tested against it, so a new tool or field fails a test. It takes a minute, 1 GB of disk and Linux on x64.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Writes what the last soaks have found into docs/reliability.md, each between its markers. What was not run keeps the
-// figures of its last run: npm run test:soak && npm run docs:reliability
+// Writes the results of the last soaks into docs/reliability.md, each between its markers. Soaks that were not run keep
+// the figures of their last run: npm run test:soak && npm run docs:reliability
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

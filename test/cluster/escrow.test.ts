@@ -228,7 +228,7 @@ class World {
 
   /**
    * At least 10 minutes after the lease: one that still runs has not reached the ledger for so long, or it would have
-   * ended. What it had reserved has expired.
+   * ended. Its reservations have expired.
    */
   #forget(side: Side): void {
     if (!side.isEnded && this.without !== 'refuses replaced runs') {

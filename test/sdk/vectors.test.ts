@@ -37,7 +37,7 @@ const FILES = readdirSync(FOLDER)
     ...(JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as { policy: string; cases: readonly Case[] }),
   }));
 
-/** `estimated_cost_usd` is `estimatedCostUsd`. What attributes hold stays as it is. */
+/** `estimated_cost_usd` is `estimatedCostUsd`. The content of attributes stays as it is. */
 const camel = (fields: Fields): Fields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [

@@ -32,7 +32,7 @@ export class LogOnDisk {
     return this.#entries.findLast(isMeant);
   }
 
-  /** Reads on to this entry, and returns what is new. What lies behind it may be the rest of a failed write. */
+  /** Reads on to this entry, and returns what is new. Later bytes may be the rest of a failed write. */
   readTo(id: number): readonly AuditEntry[] {
     const from = this.#entries.length;
     while (this.#entries.length < id) {

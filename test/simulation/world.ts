@@ -293,7 +293,7 @@ export class World {
     this.#run.startIo();
   }
 
-  /** kill -9, and another start. What the store was about to write may be on the disk. */
+  /** kill -9, and another start. Pending writes of the store may be on the disk. */
   #crash(): void {
     for (let more = this.#random(); more < 0.5 && this.#store.waiting > 0; more = this.#random())
       this.#store.settle('unheard');

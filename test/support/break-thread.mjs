@@ -2,9 +2,9 @@
  * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
  * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause`
  * does, `<kind>.paused` beside it once it does so. A crypto thread, which never comes to its timers, ends over the next
- * signature. One that starts takes `<kind>.hold` away, and comes no further. The audit thread dies once it has written
- * and counted the next entries, before it notifies anybody, while `audit.counted` lies there, and the main thread,
- * where it writes the log itself, fails over the next entry for `audit.write`.
+ * signature. A starting thread takes `<kind>.hold` away, and comes no further. The audit thread dies once it has
+ * written and counted the next entries, before it notifies anybody, while `audit.counted` lies there, and the main
+ * thread, where it writes the log itself, fails over the next entry for `audit.write`.
  */
 import crypto from 'node:crypto';
 import { existsSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';

@@ -61,8 +61,8 @@ export class ClusterHistory {
   }
 
   /**
-   * Moments at which more than the cap was certainly held: allowed and answered, and not given back before. What was
-   * reported as spent stays held, as its reservation was.
+   * Moments at which more than the cap was certainly held: allowed and answered, and not given back before. Reported
+   * spending stays held, as its reservation was.
    */
   overruns(org: string, cap: number): readonly string[] {
     const allowed = this.of('check').filter((call) => call.org === org && call.decision === 'allow');

@@ -1,4 +1,4 @@
-/** The HTTP engines, for tests that hold for each. Where no native build loads, there is one. */
+/** The HTTP engines, for tests that hold for each. If no native build loads, there is only one. */
 import type { Engine, EngineName } from '../../src/doors/engine/engine.ts';
 import { createNativeEngine } from '../../src/doors/engine/native.ts';
 import { findNativeBuild } from '../../src/doors/engine/native-builds.ts';

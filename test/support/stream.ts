@@ -27,8 +27,8 @@ export type StreamOptions = { readonly bearer?: string | null; readonly headers?
 const ATTEMPTS = 3;
 
 /**
- * Rejects with the HTTP status and the problem when it is not let in. Of a thousand upgrades uWebSockets.js 20.30 cuts
- * about one as soon as it is made; whoever watches connects again then, and so does this.
+ * Rejects with the HTTP status and the problem when it is not let in. uWebSockets.js 20.30 cuts about one upgrade in a
+ * thousand as soon as it is made; whoever watches connects again then, and so does this.
  */
 export async function openStream(
   gateway: Pick<TestGateway, 'url'>,

@@ -22,7 +22,7 @@ const door = new DoorState(Infinity);
 
 const REQUEST = head('GET /export HTTP/1.1');
 
-/** Serves one row. What the gateway says of its requests comes to be in `said`. */
+/** Serves one row. The gateway's log of its requests goes to `said`. */
 const serve = (
   http: Engine,
   handle: () => Promise<HttpReply>,

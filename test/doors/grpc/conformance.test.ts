@@ -3,7 +3,7 @@
  *
  *     go install connectrpc.com/conformance/cmd/connectconformance@v1.0.7
  *
- * It is looked for in the PATH and in the variable CONNECTCONFORMANCE. Where it is not there, nothing is tested.
+ * It is looked for in the PATH and in the variable CONNECTCONFORMANCE. Without it, nothing is tested.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
