@@ -24,7 +24,7 @@ export function targetOf(setting: SinkSetting, options: CallOptions): SinkTarget
   }
 }
 
-/** What is no longer JSON is passed on as it is, in a form that stays JSON: `svc audit verify` names it. */
+/** A line that is no longer JSON is passed on as it is, in a form that stays JSON: `svc audit verify` names it. */
 function renderer(format: SinkFormat, version: string): (entry: SinkEntry) => string {
   const shaped = ({ line }: SinkEntry): string => {
     const entry = JSON.parse(line) as AuditEntry;

@@ -12,7 +12,7 @@ export type ReadLimits = { readonly entries: number; readonly bytes: number };
 export type Piece = {
   /** In order; empty: nothing follows yet. */
   readonly entries: readonly SinkEntry[];
-  /** What the first one is chained to; undefined where there is none, or it is damaged. */
+  /** The predecessor that the first entry names; undefined if there is no entry, or it is damaged. */
   readonly first: LineFrame | undefined;
 };
 
@@ -51,7 +51,7 @@ export class LogFollower {
     return new LogFollower(this.#directory).read(0, { entries: 1, bytes: 1 }).entries[0]?.id;
   }
 
-  /** What follows an entry, at least one if there is any. Looks at one file, or a part of it. */
+  /** Reads entries after this one, at least one if there is any. Looks at one file, or a part of it. */
   read(afterId: number, limits: ReadLimits): Piece {
     let place = this.#place?.afterId === afterId ? this.#place : this.#locate(afterId);
     while (place !== undefined) {
@@ -83,7 +83,7 @@ export class LogFollower {
     return file && { path: file.path, offset: 0, afterId };
   }
 
-  /** What is kept of deleted segments is older than all others. */
+  /** Kept entries of deleted segments are older than all others. */
   #files(): readonly Segment[] {
     return [...keptSegments(this.#directory), ...listSegments(this.#directory)];
   }

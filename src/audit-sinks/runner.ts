@@ -64,7 +64,7 @@ export class SinkRunner {
   #isSaved = true;
   /** Batches that were confirmed, oldest first, and where the cursor stood before. */
   #sent: { readonly atMs: number; readonly before: Cursor }[] = [];
-  /** Where the log was found to have been changed: seen again, it is believed. */
+  /** The entry at which the log was found to have been changed: seen again, it is believed. */
   #changedAt: number | undefined;
   #running: Promise<void> | undefined;
 
@@ -252,7 +252,7 @@ export class SinkRunner {
     this.#failuresInARow += 1;
     const reason = messageOf(error);
     if (error instanceof Refused && error.isTooLarge) this.#maxEntries = Math.max(1, Math.floor(this.#maxEntries / 2));
-    // What it had taken shortly before it went away is sent again.
+    // Entries that it took shortly before it went away are sent again.
     const [oldest] = this.#sent.filter(({ atMs }) => atMs >= performance.now() - target.rewindMs);
     if (oldest !== undefined) this.#cursor = oldest.before;
     this.#sent = [];
@@ -294,7 +294,7 @@ export class SinkRunner {
     else this.#wake();
   }
 
-  /** Where it cannot be saved, more is sent again after a restart. */
+  /** If it cannot be saved, more is sent again after a restart. */
   #save(): void {
     if (this.#isSaved) return;
     const { cursorPath, note, setting } = this.#options;

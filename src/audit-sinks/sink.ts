@@ -1,4 +1,4 @@
-/** What an audit sink is: where entries of the log go, and in which form (docs/audit-sinks.md). */
+/** An audit sink: the target of the log's entries, and their form (docs/audit-sinks.md). */
 
 /** Paths of files in PEM format, read anew for each connection. */
 export type SinkTls = {
@@ -34,14 +34,14 @@ export type SinkSetting = Named &
       }
   );
 
-/** Where it goes, without what may be secret: no query and no headers. */
+/** The target without parts that may be secret: no query and no headers. */
 export function placeOf(setting: SinkSetting): string {
   if (setting.type === 'file') return setting.path;
   const { protocol, host, pathname } = new URL(setting.url);
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 }
 
-/** One entry of the log. */
+/** An entry of the log. */
 export type SinkEntry = {
   readonly id: number;
   /** The line as it is in the log, without its line feed. */
@@ -61,7 +61,7 @@ export type SinkTarget = {
   readonly rewindMs: number;
 };
 
-/** What the receiver said to a batch that it did not take. */
+/** The receiver's answer to a batch that it did not take. */
 export class Refused extends Error {
   /** Smaller batches may be taken. */
   readonly isTooLarge: boolean;
@@ -77,7 +77,7 @@ export class Refused extends Error {
   }
 }
 
-/** What is known of a sink, for operators. */
+/** The state of a sink, for operators. */
 export type SinkStatus = {
   readonly name: string;
   readonly type: SinkSetting['type'];

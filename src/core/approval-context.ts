@@ -1,4 +1,4 @@
-/** What approvals ask of, and do to, operations, halts and limits. */
+/** The operations, halts and limits as approvals see them. */
 import type { AgentRegistry } from './agents/agents.ts';
 import type { ApprovalRegistry, ApprovalTurns } from './approvals/approvals.ts';
 import type { ApprovalContext } from './approvals/steps.ts';

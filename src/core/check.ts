@@ -1,4 +1,4 @@
-/** One policy check, from identity to decision (docs/spec.md, Checks). */
+/** Decides a policy check, from identity to decision (docs/spec.md, Checks). */
 import type { AgentEntry } from './agents/agent-entry.ts';
 import type { AgentRegistry } from './agents/agents.ts';
 import type { Approval, ApprovalState } from './approvals/approval.ts';
@@ -54,7 +54,7 @@ export type CheckState = AskingContext & {
   shadow: Shadow | undefined;
   /** Whether any stream is open; without one, no events are created. */
   isWatched: boolean;
-  /** Of a gateway in a cluster: what an operation of this agent and id is that lives at another one. */
+  /** In a cluster: the state of an operation of this agent and id at another gateway, if it is closed. */
   closedElsewhere: ((agent: AgentEntry['key'], opId: CheckCommand['opId']) => ClosedState | undefined) | undefined;
   /** Why every check is denied; undefined: it is not. */
   outage: string | undefined;
@@ -99,7 +99,7 @@ type Settled = {
   readonly decision: PolicyDecision;
   readonly approvalId?: string;
   readonly end?: OpEnd;
-  /** Of a check that has an approval: a limit that leaves no room denies it, and asks nobody. */
+  /** Marks a check that has an approval: a limit that leaves no room denies it, and asks nobody. */
   readonly isApproved?: true;
 };
 
@@ -274,7 +274,7 @@ export class Checker {
       : this.#settle(command, speaker, slot, { decision }, nowMs);
   }
 
-  /** What people have said decides, or they are asked, and the operation waits. */
+  /** Decides by people's decisions, or asks people, and the operation waits. */
   #evaluateAsking(
     command: CheckCommand,
     speaker: Speaker,
@@ -415,7 +415,7 @@ export class Checker {
     return outcome;
   }
 
-  /** What a new operation is about. One that runs stays what it was, whatever else is allowed to it. */
+  /** Describes a new operation. A running one keeps its description, whatever else is allowed to it. */
   #describe({ action, resource, estimatedCostMicroUsd }: CheckCommand, slot: OpSlot): void {
     const entries = this.#entries;
     this.#state.ops.describe(slot, entries.shownAction(action), entries.shownResource(resource), estimatedCostMicroUsd);
@@ -493,7 +493,7 @@ export class Checker {
   }
 }
 
-/** Where nobody takes checks that have to wait for the database of a cluster. */
+/** The answer if nobody takes checks that have to wait for the database of a cluster. */
 const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);
 
 /** Its entry is the one of the request that it waits for; a dry run, which asks nobody, has none. */

@@ -91,7 +91,7 @@ const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
   complete: 'OpCompleted',
 };
 
-/** One sweep removes at most this many operations, unless its caller says otherwise. */
+/** Limits the operations that one sweep removes, unless its caller says otherwise. */
 const SWEEP_SLICE = 5_000;
 
 /**
@@ -194,7 +194,7 @@ export class Governor {
     this.#state.outage = outage;
   }
 
-  /** Of gateways that share approvals. */
+  /** Set if gateways share approvals. */
   set approvalTurns(turns: CheckState['turns']) {
     this.#state.turns = turns;
   }

@@ -92,7 +92,7 @@ export const byLimit = (kind: 'deny' | 'require_approval', reached: Reached, sai
   cause: kind === 'deny' ? 'limit' : undefined,
 });
 
-/** What limits look at. */
+/** Returns the part of a check that limits look at. */
 export const limitedOf = (command: CheckCommand, { key }: AgentEntry): LimitedCheck => ({
   agent: command.agent,
   key,

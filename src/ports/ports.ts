@@ -62,7 +62,7 @@ export type AgentStore = {
 /** Names of gateways that do not act yet by what was saved, if there are any. */
 export type SavedAt = readonly string[] | void;
 
-/** What was spent, and what limits have counted. */
+/** Rows of spending, and of limits' counts. */
 export type StoredRow = BudgetRow | LimitRow;
 
 /** Keeps both across restarts. Changes that are saved together are kept together, or not at all. */

@@ -11,7 +11,7 @@ export type ListedSink = {
   readonly name: string;
   readonly type: string;
   readonly format: string;
-  /** Where it goes, without secrets. */
+  /** The target, without secrets. */
   readonly place: string;
   /** The last entry that its receiver has; 0: none. */
   readonly sentId: number;

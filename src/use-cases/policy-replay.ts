@@ -11,7 +11,7 @@ import type { LogPiece, PolicyText } from '../ports/cluster.ts';
 export type ReplayEngine = {
   open(texts: readonly PolicyText[]): Promise<Result<void, readonly string[]>>;
   extent(filter: AuditFilter): Promise<number>;
-  /** What the log here has. `onRead` is told how many entries were looked at. */
+  /** Reads the log here. `onRead` is told how many entries were looked at. */
   read(filter: AuditFilter, onRead: (entries: number) => void): Promise<void>;
   /** Entries of another gateway, one a line. */
   add(lines: string): Promise<void>;
@@ -54,7 +54,7 @@ export type ReplayKeeperDeps = {
 export type ReplayLimits = {
   /** How often who waits is told how far it is. */
   readonly newsMs: number;
-  /** One that nobody has asked about for this long has lost its caller. */
+  /** A replay that nobody has asked about for this long has lost its caller. */
   readonly idleMs: number;
   readonly overallMs: number;
 };
@@ -132,7 +132,7 @@ export class ReplayKeeper {
     return worked.ok ? ok({ kind: 'result', result: worked.value }) : worked;
   }
 
-  /** Of a caller that has gone. */
+  /** Ends the replay of a caller that has gone. */
   leave(ticket: string): void {
     if (this.#run?.ticket === ticket) this.#end(this.#run);
   }
@@ -174,7 +174,7 @@ export class ReplayKeeper {
     return this.#run === run;
   }
 
-  /** One that was ended fails for that reason alone. */
+  /** A replay that was ended fails for that reason alone. */
   #failed(run: Run, error: unknown): Result<never, Fault> {
     if (!this.#isGoingOn(run)) return NO_REPLAY;
     this.#deps.onError(error, 'replaying recorded checks');

@@ -1,4 +1,4 @@
-/** One POST to an address that has been checked, within its time (docs/webhooks.md). */
+/** Sends a POST to an address that has been checked, within its time (docs/webhooks.md). */
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';

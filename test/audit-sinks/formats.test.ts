@@ -1,4 +1,4 @@
-/** What sinks are sent: OCSF against its published schema, OTLP, and the file that names them. */
+/** The forms of sinks: OCSF against its published schema, OTLP, and the file that names them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -57,7 +57,7 @@ const idsAtReceiver = (): number[] =>
   receiver.received.flatMap(({ body }) =>
     ((JSON.parse(body).data.entries ?? []) as { id: number }[]).map(({ id }) => id),
   );
-/** What is new of each: sent again is allowed, out of order is not. */
+/** Removes repetitions: sending again is allowed, out of order is not. */
 const firsts = (ids: readonly number[]): number[] => ids.filter((id, n) => ids.indexOf(id) === n);
 
 const hasRsyslog =

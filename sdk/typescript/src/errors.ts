@@ -71,7 +71,7 @@ export class ActionDeniedError extends Error {
   readonly period: Denial['period'];
   /** If a budget or a limit denied it: when it begins anew, so that trying again can help. */
   readonly resetsAt: Denial['resetsAt'];
-  /** What the agent may do instead; undefined if the policy does not say. */
+  /** An alternative for the agent; undefined if the policy names none. */
   readonly remedy: string | undefined;
   /** The policy document that decided; undefined when none did. */
   readonly policy: string | undefined;

@@ -90,7 +90,7 @@ type ModelEnd = {
   readonly usage: {
     readonly inputTokens: number;
     readonly outputTokens: number;
-    /** One for each request of the answer. */
+    /** An item for each request of the answer. */
     readonly inputTokensDetails?: readonly Readonly<Record<string, number>>[] | undefined;
   };
 };

@@ -1,4 +1,4 @@
-/** What the adapters of agent frameworks do with the tokens of a model's answer: they never end its run. */
+/** Reports the tokens of model answers for the adapters of agent frameworks: failures never end the agent's run. */
 import type { AgentClient } from './client.ts';
 import { warnOf } from './options.ts';
 import type { TokenUsage } from './types.ts';

@@ -195,7 +195,7 @@ export type TokenUsage = {
   readonly cacheWriteTokens?: number | undefined;
 };
 
-/** What an operation has used, counted once for each `usageId`. */
+/** The tokens that an operation has used, counted once for each `usageId`. */
 export type OwnUsage = TokenUsage & Pick<Usage, 'usageId'>;
 
 type NoTokens = { readonly [K in keyof TokenUsage]?: undefined };
@@ -223,7 +223,7 @@ export type UsageAnswer = (
       readonly period: 'monthly' | 'daily';
     }
 ) & {
-  /** What the gateway has priced the tokens at, in US dollars; undefined of a cost. */
+  /** The gateway's price of the tokens, in US dollars; undefined if a cost was reported. */
   readonly costUsd?: number | undefined;
 };
 

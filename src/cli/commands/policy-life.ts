@@ -105,7 +105,7 @@ export async function setOf(invocation: Invocation, name: string): Promise<Polic
   return loaded.value.policies;
 }
 
-/** What is no file or folder must look like a version. */
+/** A name that is neither file nor folder must look like a version. */
 export function versionIn(name: string): string {
   if (/^[0-9a-f]{16}$/.test(name)) return name;
   throw new CliError(

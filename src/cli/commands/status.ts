@@ -92,7 +92,7 @@ function factsOf({ readiness, policies, members, metrics }: Found): Row {
   };
 }
 
-/** What a metric of each sink says, by the name of the sink. */
+/** Returns the values of a metric by the name of the sink. */
 function ofSinks(metrics: Found['metrics'], name: string): readonly (readonly [sink: string, value: number])[] {
   return [...(metrics ?? [])].flatMap(([row, value]) => {
     const sink = row.startsWith(`${name}{`) ? /sink="([^"]*)"/.exec(row)?.[1] : undefined;

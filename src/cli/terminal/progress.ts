@@ -2,10 +2,10 @@ import { clipped } from './width.ts';
 
 const CLEARED = '\r\u001b[K';
 
-/** One line of standard error that is drawn over, for the person who waits at a terminal. */
+/** A line of standard error that is drawn over, for the person who waits at a terminal. */
 export type ProgressLine = {
   draw(text: string): void;
-  /** What was drawn last stays. */
+  /** Leaves the last drawing in place. */
   leave(): void;
   clear(): void;
 };

@@ -21,7 +21,7 @@ type Entry = {
   readonly actor: string;
   readonly opId: OpId | undefined;
   readonly reason: string | undefined;
-  /** Of a request: what else decided it. */
+  /** Further causes of a request's decision. */
   readonly asked?: Readonly<Record<string, unknown>>;
 };
 

@@ -27,7 +27,7 @@ export const PREV_HASH_LENGTH = PREV_HASH_PREFIX.length + HASH_HEX_LENGTH + 1;
 /** Bytes from `,"hash":` to the closing brace, the line feed not counted. */
 export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
 
-/** What is quoted again and again is remembered, up to so many of each. */
+/** Limits remembered quotations of each kind: the same texts are quoted again and again. */
 const MOST_REMEMBERED = 1_000;
 
 /** An agent as entries have it, and the actor of the last of them. */

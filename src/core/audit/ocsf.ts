@@ -9,7 +9,7 @@ const SHA_256 = { algorithm: 'SHA-256', algorithm_id: 3 } as const;
 
 const ACTIVITIES = { create: 1, read: 2, update: 3, delete: 4, other: 99 } as const;
 
-/** What each event does to what it is about, in the order of the first that fits. */
+/** The activity of each event; the first pattern that fits decides. */
 const ACTIVITY_OF: readonly (readonly [RegExp, keyof typeof ACTIVITIES])[] = [
   [/(Created|Registered|Issued|Requested|Started)$/, 'create'],
   [/(Deregistered|Deleted|Revoked|Released|Forgotten|Cancelled|Ended)$/, 'delete'],

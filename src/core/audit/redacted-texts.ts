@@ -16,7 +16,7 @@ export class RedactedTexts {
   readonly #redacted: string[] = new Array<string>(PLACES).fill('');
   /** The marks of the texts that came last and were not remembered. */
   readonly #marks = new Int32Array(PLACES);
-  // One check asks for the same text more than once.
+  // A check asks for the same text more than once.
   #last = '';
   #lastRedacted = '';
 

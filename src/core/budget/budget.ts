@@ -114,7 +114,7 @@ export class BudgetTracker {
     this.reconfigure(config, nowMs);
   }
 
-  /** What is to be told to the ledger now: what is urgent, and `all` that is due otherwise. */
+  /** Returns the rows to report to the ledger now: urgent ones, and with `all` those that are due otherwise. */
   dueRows(most: number, all: boolean, nowMs: number): readonly AccountRow[] {
     this.#advance(nowMs);
     return this.#grants?.due(most, all, this.#window, this.#epoch, nowMs) ?? [];
@@ -179,7 +179,7 @@ export class BudgetTracker {
     return this.#grants?.recall(names, this.#epoch, this.#timeMs) ?? false;
   }
 
-  /** What was granted and is not in use is given up. */
+  /** Gives up grants that are not in use. */
   freezeGrants(nowMs: number): void {
     this.#advance(nowMs);
     this.#grants?.freeze(this.#window, this.#epoch);
@@ -205,7 +205,7 @@ export class BudgetTracker {
     this.#grants?.exhaust(shortages, this.#window, nowMs, isUnconfirmed);
   }
 
-  /** What the agent lacks for this cost; for `reserve` that has just failed because of it. */
+  /** Returns the agent's shortages for this cost; for `reserve` that has just failed because of them. */
   shortagesOf(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number): readonly Shortage[] {
     const envelope = this.#resolve(agent);
     return this.#grants?.shortagesOf(envelope, costMicroUsd, this.#reservations.heldBy(op, envelope)) ?? [];
@@ -278,8 +278,8 @@ export class BudgetTracker {
   }
 
   /**
-   * What `reserve` would answer, for a new operation or the one given. Holds nothing, and makes no place for an unknown
-   * agent.
+   * Predicts the answer of `reserve`, for a new operation or the one given. Holds nothing, and makes no place for an
+   * unknown agent.
    */
   wouldExceed(
     agent: AgentIdentity | BudgetHandle,
@@ -301,7 +301,7 @@ export class BudgetTracker {
     return exceeded?.doubt === 'short' ? undefined : exceeded; // most likely there is room
   }
 
-  /** What the ledger of a cluster has said decides where this gateway alone is below every cap. */
+  /** The ledger of a cluster decides if this gateway alone is below every cap. */
   #judged(
     envelope: Envelope,
     costMicroUsd: number,
@@ -315,7 +315,7 @@ export class BudgetTracker {
     return this.#grants.exhaustedBy(shortages, this.#window, this.#epoch, this.#timeMs) ?? exceeded;
   }
 
-  /** What the operation holds. */
+  /** Returns the operation's reservation. */
   heldBy(op: OpNumber): number {
     return this.#reservations.amountOf(op);
   }
@@ -427,7 +427,7 @@ export class BudgetTracker {
     return { items: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch, this.#grants)), next };
   }
 
-  /** What the ledger of a cluster calls the running periods. */
+  /** Returns the ledger's names of the running periods. */
   periodNames(nowMs: number): Readonly<Record<Period, string>> {
     this.#advance(nowMs);
     return { monthly: nameOf('monthly', this.#window), daily: nameOf('daily', this.#window) };
@@ -442,9 +442,9 @@ export class BudgetTracker {
   }
 
   /**
-   * What a store must put or remove to catch up, since the last call. To be written as one transaction: a usage id must
-   * not be stored without its spend. Reservations are not stored, because the operations they belong to end with the
-   * process.
+   * Returns the changes that a store must make to catch up, since the last call. To be written as one transaction: a
+   * usage id must not be stored without its spend. Reservations are not stored, because the operations they belong to
+   * end with the process.
    */
   drainChanges(): BudgetChange[] {
     const changes: BudgetChange[] = [...this.#dropped].map((key) => ({ key, row: undefined }));
@@ -549,7 +549,7 @@ export class BudgetTracker {
       this.#markDirty(each);
     }
     this.#grants?.touch(agent, true, this.#window, this.#timeMs);
-    // Of what all gateways have spent, the ledger knows.
+    // In a cluster, the ledger knows the spending of all gateways.
     return mayAlert && this.#grants === undefined ? alertsOf(agent, this.#epoch) : COUNTED.alerts;
   }
 

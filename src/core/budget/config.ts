@@ -25,7 +25,7 @@ export type BudgetConfig = {
   /** IANA name of the zone at whose midnight a period ends. */
   readonly timezone: string;
   readonly actionOnExceed: 'deny';
-  /** Those of documents of narrower scopes. */
+  /** Limits of documents of narrower scopes. */
   readonly scoped: readonly ScopedLimits[];
 };
 

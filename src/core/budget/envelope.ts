@@ -1,9 +1,9 @@
 import { PERIODS, type Period, type Tier, type TierLimits } from './config.ts';
 
-/** Where an envelope keeps its numbers: `CELLS` of them from `at` on. */
+/** The place of an envelope's numbers: `CELLS` of them from `at` on. */
 export type LedgerRow = { readonly cells: Float64Array; readonly at: number };
 
-/** What is in the cells of a row. */
+/** The cells of a row. */
 const MONTHLY = 0;
 const DAILY = 1;
 const RESERVED = 2;
@@ -101,7 +101,7 @@ const [FIRST_ALERT, LAST_ALERT] = ALERT_PERCENTS;
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /**
- * What an envelope remembers of one period. `alertedPercent` is the highest threshold that raised an alert, 0 for none.
+ * The state of an envelope in one period. `alertedPercent` is the highest threshold that raised an alert, 0 for none.
  */
 export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: number };
 
@@ -110,7 +110,7 @@ export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: n
  * all those above it. Kept small and flat: there is one for every agent, and every check reads four.
  */
 export class Envelope {
-  // What every check reads comes first, so that it is in one line of the cache.
+  // Fields that every check reads come first, so that they are in one line of the cache.
   readonly parent: Envelope | undefined;
   #caps: Readonly<Caps>;
   readonly #cells: Float64Array;

@@ -1,4 +1,4 @@
-/** What is said, and recorded, of a cap that is exceeded. */
+/** Wording of an exceeded cap, for the caller and the record. */
 import { microToUsd } from '../base/money.ts';
 import { rfc3339 } from '../base/time.ts';
 import type { Exceeded } from './envelope.ts';

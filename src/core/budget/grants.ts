@@ -6,15 +6,13 @@ import { keyOfOwner } from './rows.ts';
 /** An account of the ledger: an owner in one named period, such as `org/acme` in `d:2026-11-25`. */
 export type AccountName = { readonly owner: string; readonly period: string };
 
-/**
- * What a gateway says about an account, in whole micro-dollars. Absolute and cumulative, so that repeats do no harm.
- */
+/** A gateway's report about an account, in whole micro-dollars. Absolute and cumulative, so that repeats do no harm. */
 export type AccountRow = AccountName & {
   readonly fromMs: number;
   readonly toMs: number;
   /** Infinity: there is none, and spend is only reported. */
   readonly capMicroUsd: number;
-  /** What this run holds on to, spent or not. It has already lowered its own grant to that. */
+  /** The part of the grant that this run keeps, spent or not. It has already lowered its own grant to that. */
   readonly keptMicroUsd: number;
   /** Spent in this run. Never falls. */
   readonly spentMicroUsd: number;
@@ -23,7 +21,7 @@ export type AccountRow = AccountName & {
   readonly wantedMicroUsd: number;
 };
 
-/** What the ledger says about an account. */
+/** The ledger's answer about an account. */
 export type Grant = AccountName & {
   readonly grantedMicroUsd: number;
   readonly spentByAllMicroUsd: number;
@@ -38,7 +36,7 @@ export type Shortage = { readonly envelope: Envelope; readonly period: Period; r
 type Account = {
   readonly envelope: Envelope;
   readonly period: Period;
-  /** Of the period that the following are about. */
+  /** The period of the following fields. */
   name: string;
   reportedMicroUsd: number;
   /** Spent or reserved at that time. */
@@ -47,7 +45,7 @@ type Account = {
   /** When a check last used it. */
   usedAtMs: number;
   neededMicroUsd: number;
-  /** What all waiting checks lack together. */
+  /** The sum that all waiting checks lack. */
   demandMicroUsd: number;
   /** When the ledger has last said that there is no room. */
   refusedAtMs: number;
@@ -64,8 +62,8 @@ const RECALLED_AGAIN_MS = 1_000;
 const LEAST_WANTED_PARTS = 4;
 
 /**
- * What the ledger of a cluster has granted this gateway. A grant is lowered here before the ledger is told, and raised
- * after it has said so: what this gateway counts as granted is never more than what the ledger has put aside for it.
+ * The grants of a cluster's ledger to this gateway. A grant is lowered here before the ledger is told, and raised after
+ * it has said so: the grant that this gateway counts is never more than the sum that the ledger has put aside for it.
  */
 export class BudgetGrants {
   readonly #accounts = new Map<Envelope, Partial<Record<Period, Account>>>();
@@ -74,7 +72,7 @@ export class BudgetGrants {
   readonly #urgent = new Set<Account>();
   /** To be said again, behind the urgent ones. */
   readonly #unstated = new Set<Account>();
-  /** Those that waiting checks need something of. */
+  /** Accounts that waiting checks need. */
   readonly #needed = new Set<Account>();
   readonly #sliceMs: number;
 
@@ -96,7 +94,7 @@ export class BudgetGrants {
     ];
   }
 
-  /** What a check that is short is answered where the ledger has just said that there is no room for as much. */
+  /** Returns the denial of a check with shortages if the ledger has just answered that there is no room for as much. */
   exhaustedBy(shortages: readonly Shortage[], window: PeriodWindow, epoch: Epoch, nowMs: number): Exceeded | undefined {
     let inDoubt: Exceeded | undefined;
     for (const { envelope, period, lacksMicroUsd } of shortages) {
@@ -202,7 +200,7 @@ export class BudgetGrants {
     }
   }
 
-  /** What was spent and is not reported yet is told with the next exchange, of so many accounts at most. */
+  /** Reports unreported spending with the next exchange, for so many accounts at most. */
   report(most: number, window: PeriodWindow, epoch: Epoch): void {
     for (const account of [...this.#byName.values()]) {
       if (this.#urgent.size >= most) return;
@@ -261,7 +259,7 @@ export class BudgetGrants {
     });
   }
 
-  /** Where more are due than fit, those that were not exchanged for the longest time come first. */
+  /** If more are due than fit, those that were not exchanged for the longest time come first. */
   #moveBehind(account: Account): void {
     const key = keyOf(account);
     if (this.#byName.delete(key)) this.#byName.set(key, account);
@@ -336,7 +334,7 @@ export class BudgetGrants {
     return alerts;
   }
 
-  /** What other gateways have spent, as of the latest exchange. */
+  /** Returns the spending of other gateways, as of the latest exchange. */
   spentByOthers(envelope: Envelope, period: Period, window: PeriodWindow): number {
     const account = this.#accounts.get(envelope)?.[period];
     return account?.name === nameOf(period, window) ? account.spentByOthersMicroUsd : 0;
@@ -424,11 +422,11 @@ export class BudgetGrants {
     return (isLow && sinceMs >= EXHAUSTED_FOR_MS) || (spent !== account.reportedMicroUsd && sinceMs >= REPORT_AFTER_MS);
   }
 
-  /** What is spent in a slice, by what was spent or reserved since the last exchange. */
+  /** Predicts the spending of a slice from the spending and reservations since the last exchange. */
   #wantedBy(account: Account, epoch: Epoch, nowMs: number): number {
     const sinceMs = Math.max(1_000, Math.min(nowMs - account.exchangedAtMs, REPORT_AFTER_MS));
     const spent = spentOf(account, epoch) - account.reportedMicroUsd;
-    // Of what runs for long, nothing is spent yet.
+    // A long-running operation has a reservation, but no spending yet.
     const rate = Math.max(spent, heldBy(account, epoch) - account.heldMicroUsd) / sinceMs;
     const inUse = account.envelope.reservedMicroUsd / LEAST_WANTED_PARTS;
     return Math.ceil(2 * rate * this.#sliceMs + inUse);
@@ -471,5 +469,5 @@ const keyOf = ({ envelope, name }: Account): string => `${ownerOf(envelope.owner
 
 const spentOf = ({ envelope, period }: Account, epoch: Epoch): number => envelope.spend(period, epoch).spentMicroUsd;
 
-/** What operations have spent or may still spend. */
+/** Spending and reservations of operations. */
 const heldBy = (account: Account, epoch: Epoch): number => spentOf(account, epoch) + account.envelope.reservedMicroUsd;

@@ -4,7 +4,7 @@ import type { Envelope } from './envelope.ts';
 /** The operation's slot in the registry: a small whole number, unique while the operation is in flight. */
 export type OpNumber = number;
 
-/** What an operation holds, and until when. */
+/** An operation's reservation, and its end. */
 export type Held = { readonly microUsd: number; readonly untilMs: number };
 
 const NONE = -1;
@@ -45,7 +45,7 @@ export class Reservations {
     return this.#size;
   }
 
-  /** What the operation holds in this envelope and all above it. */
+  /** Returns the operation's reservation in this envelope and all above it. */
   heldBy(op: OpNumber, envelope: Envelope): number {
     return op < this.#envelopes.length && this.#envelopes[op] === envelope ? this.#microUsd[op]! : 0;
   }

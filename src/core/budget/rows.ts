@@ -2,7 +2,7 @@ import type { AgentIdentity } from '../base/ids.ts';
 import type { Period } from './config.ts';
 import type { BudgetOwner, Exceeded, Spend } from './envelope.ts';
 
-/** What one owner has spent in the day and the month that were current when the row was made. */
+/** An owner's spending in the day and the month that were current when the row was made. */
 export type SpendRow = BudgetOwner & Readonly<Record<Period, PeriodSpend>> & { readonly kind: 'spend' };
 
 export type PeriodSpend = Spend & {

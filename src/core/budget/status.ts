@@ -4,7 +4,7 @@ import type { BudgetOwner, Envelope, Epoch } from './envelope.ts';
 import type { BudgetGrants } from './grants.ts';
 import type { PeriodWindow } from './period.ts';
 
-/** One line of `GET /api/v1/budgets`. What is reserved counts against both periods. */
+/** A line of `GET /api/v1/budgets`. Reservations count against both periods. */
 export type BudgetStatusRow = BudgetOwner &
   Readonly<Record<Period, PeriodStatus>> & { readonly reservedMicroUsd: number };
 

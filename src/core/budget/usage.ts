@@ -5,11 +5,11 @@ export type UsageMemoryLimits = { readonly ttlMs: number; readonly perOrg: numbe
 /** An id takes some 400 bytes, 700 where all names are long, so all of them take less than a fifth of the memory. */
 const IDS_PER_MIB = 256;
 const MOST_IDS = 262_144;
-/** So that a few busy orgs leave room for others. */
+/** A limit for each org, so that a few busy ones leave room for others. */
 const ORG_SHARE = 1 / 16;
 const TTL_MS = 24 * 3_600_000;
 
-/** What fits into a machine or container with so much memory. */
+/** Returns limits that fit into a machine or container with so much memory. */
 export function usageLimitsFor(memoryMib: number): UsageMemoryLimits {
   const total = Math.min(MOST_IDS, IDS_PER_MIB * memoryMib);
   return { ttlMs: TTL_MS, perOrg: Math.ceil(total * ORG_SHARE), total };

@@ -11,11 +11,11 @@ import { limitReason, noteOf } from './said.ts';
 
 export type Asked =
   | { readonly kind: 'waits'; readonly approval: Approval; readonly changes: readonly Changed[] }
-  /** Of gateways that share approvals: it is to be decided in a turn of this digest. */
+  /** If gateways share approvals: the decision needs a turn of this digest. */
   | { readonly kind: 'turn'; readonly digest: string }
   | { readonly kind: 'denied'; readonly reason: string };
 
-/** What an approval of a limit is bound to: the limit, and whose use it counts. */
+/** The digest that binds an approval to a limit and to the user that it counts. */
 const digestOf = ({ sha256 }: Pick<AskingContext, 'sha256'>, orgId: string, { limit, policy, key }: Reached): string =>
   sha256(canonicalJson({ limit: { id: limit.id, key, org_id: orgId, per: limit.per, policy } }));
 

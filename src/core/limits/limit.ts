@@ -4,7 +4,7 @@ import { microToUsd } from '../base/money.ts';
 
 /** Whose use is counted together. */
 export const LIMIT_PERS = ['session', 'lineage', 'agent', 'team', 'org'] as const;
-/** What is counted. Each is also the key that holds the maximum. */
+/** The counted units. Each is also the key that holds the maximum. */
 export const LIMIT_UNITS = ['calls', 'usd', 'tokens'] as const;
 export const ON_EXCEED = ['deny', 'ask'] as const;
 export type LimitPer = (typeof LIMIT_PERS)[number];
@@ -16,7 +16,7 @@ export type Limit = {
   readonly id: string;
   readonly per: LimitPer;
   readonly unit: LimitUnit;
-  /** Of money, in whole micro-dollars. */
+  /** Money is in whole micro-dollars. */
   readonly max: number;
   /** Undefined: for as long as the session or the lineage lives. */
   readonly everyMs: number | undefined;
@@ -28,7 +28,7 @@ export type Limit = {
   readonly step: number;
 };
 
-/** Those that need no span: they end. */
+/** Scopes that need no span: they end. */
 export const ENDING_PERS: ReadonlySet<LimitPer> = new Set(['session', 'lineage']);
 
 /** An amount as people write it: dollars, calls or tokens. */

@@ -20,7 +20,7 @@ export type LimitOptions = {
 /** A limit in force, with what it has counted. */
 export type Counted = CompiledLimit & { readonly table: LimitTable };
 
-/** What is counted for: an operation of this agent. */
+/** The subject of counting: an operation of this agent. */
 export type CountedFor = { readonly agent: AgentIdentity; readonly key: AgentKey; readonly opId: OpId | undefined };
 
 /** A check, as far as limits look at it. */
@@ -48,7 +48,7 @@ export type Reached = {
 /** Raised once per level, by what reached it. */
 export type LimitAlert = Omit<Reached, 'why' | 'resetsAtMs' | 'reserved'> & { readonly percent: 80 | 100 };
 
-/** What one check has counted, in the order of the limits. */
+/** Undoes the counts of one check, in the order of the limits. */
 export type LimitUndo = {
   readonly kind: 'limits';
   readonly tables: readonly LimitTable[];
@@ -56,7 +56,7 @@ export type LimitUndo = {
   readonly atMs: number;
 };
 
-/** What one decision of people has changed. */
+/** Undoes one decision of people. */
 export type SaidUndo = {
   readonly kind: 'limit-said';
   readonly table: LimitTable;
@@ -68,14 +68,14 @@ export type SaidUndo = {
 type Holding = {
   readonly tables: readonly LimitTable[];
   readonly keys: readonly string[];
-  /** What it held when it began, and holds now. */
+  /** Its reservation at the beginning, and now. */
   readonly beganMicroUsd: number;
   heldMicroUsd: number;
 };
 
 export type CountedUsage = { readonly costMicroUsd: number; readonly tokens: number };
 
-/** So much of all room is left to the orgs that do not have the most. */
+/** This part of all room is left to the orgs that do not have the most. */
 const OTHERS_PART = 10;
 /** With fewer keys than this in all, one org may have all of them. */
 const SHARED_FROM = 1_000;
@@ -92,7 +92,7 @@ export class LimitTracker {
   readonly #holdings = new Map<OpNumber, Holding>();
   #dropped: string[] = [];
   #sweeping = 0;
-  /** Of the check that is being decided: where it counts, and the rows; -1: not yet. */
+  /** The check being decided: its tables, keys and rows; -1: not yet. */
   #tableOf: LimitTable[] = [];
   #keyOf: string[] = [];
   #rowOf: number[] = [];
@@ -115,7 +115,7 @@ export class LimitTracker {
     return this.#inForce.length > 0;
   }
 
-  /** What was counted stays, as long as unit, span and key of a limit stay what they are. */
+  /** Counts stay as long as unit, span and key of a limit stay the same. */
   reconfigure(limits: readonly CompiledLimit[]): void {
     this.#inForce = limits.map((each) => ({ ...each, table: this.#tableFor(each) }));
     this.#index = new LimitIndex(this.#inForce.map((item) => ({ scope: item.scope, item })));
@@ -307,7 +307,7 @@ export class LimitTracker {
     this.#size += by;
   }
 
-  /** One org leaves some room to the others. */
+  /** An org leaves some room to the others. */
   #hasRoomFor(key: string, unseen: number): boolean {
     const { maxStates } = this.#options;
     if (this.#size + unseen > maxStates) return false;
@@ -328,7 +328,7 @@ export class LimitTracker {
     return table === undefined || row === -1 ? undefined : { table, row };
   }
 
-  /** What people have said about the key holds from now on. Undefined: it has reset meanwhile, or knows it already. */
+  /** Applies people's decision about the key from now on. Undefined: it has reset meanwhile, or knows it already. */
   say(
     said: 'approve' | 'deny',
     { policy, id, key, approvalId }: Record<'policy' | 'id' | 'key' | 'approvalId', string>,
@@ -364,12 +364,12 @@ export class LimitTracker {
     }
   }
 
-  /** Those in force, with what each has counted. */
+  /** Limits in force, with their counts. */
   get counted(): readonly Counted[] {
     return this.#inForce;
   }
 
-  /** What a store must put or remove to catch up, since the last call. */
+  /** Returns the changes that a store must make to catch up, since the last call. */
   drainChanges(): LimitChange[] {
     const changes: LimitChange[] = this.#dropped.map((key) => ({ key, row: undefined }));
     this.#dropped = [];

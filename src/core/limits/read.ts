@@ -16,7 +16,7 @@ import {
 } from './limit.ts';
 
 export const MAX_LIMITS = 100;
-/** Of calls and of tokens: sums of them stay exact. */
+/** Limits calls and tokens: sums of them stay exact. */
 export const MAX_LIMIT_COUNT = 1_000_000_000_000;
 const LEAST_EVERY_MS = 10_000;
 const MOST_EVERY_MS = 31 * DAY_MS;

@@ -1,4 +1,4 @@
-/** What limits have counted, as it is stored. */
+/** Stored counts of limits. */
 import type { BudgetRow } from '../budget/rows.ts';
 import type { LimitState } from './table.ts';
 

@@ -1,4 +1,4 @@
-/** What is said, and recorded, of a limit that leaves no room. */
+/** Wording of a limit that leaves no room, for the caller and the record. */
 import { rfc3339 } from '../base/time.ts';
 import { type LimitNote, limitText, shownAmount } from './limit.ts';
 import { type Reached, shownKey } from './limits.ts';

@@ -1,4 +1,4 @@
-/** What one limit has counted, by key: in columns of numbers, since there may be a million keys. */
+/** Counts of one limit, by key: in columns of numbers, since there may be a million keys. */
 import { assert } from '../base/result.ts';
 import type { Limit } from './limit.ts';
 
@@ -24,9 +24,9 @@ const ALERTED = 0b110; // the level of the last alert, shifted by one
 
 type Block = { readonly cells: Float64Array; readonly flags: Uint8Array };
 
-/** What people have said about a key. */
+/** People's decisions about a key. */
 export type Said = {
-  /** What approvals have added to the maximum. */
+  /** The amount that approvals have added to the maximum. */
   readonly raised: number;
   /** When they last did; 0: never. */
   readonly raisedAtMs: number;
@@ -38,7 +38,7 @@ export type Said = {
 
 const UNSAID: Said = { raised: 0, raisedAtMs: 0, deniedAtMs: 0, approvalId: '' };
 
-/** What a key has, as it is stored. Times are milliseconds since the Unix epoch. */
+/** The state of a key, as it is stored. Times are milliseconds since the Unix epoch. */
 export type LimitState = {
   /** When the oldest of the tenths begins, or the key was last used. */
   readonly atMs: number;
@@ -61,7 +61,7 @@ export class LimitTable {
   readonly #said = new Map<string, Said>();
   #dirtyRows: number[] = [];
   #dirtyKeys: string[] = [];
-  /** Where the next sweep goes on. */
+  /** The place at which the next sweep continues. */
   #sweeping: Iterator<readonly [string, number]> | undefined;
 
   /** `ttlMs`: after how long a key without a span is forgotten. */
@@ -129,7 +129,7 @@ export class LimitTable {
     return this.#said.get(key);
   }
 
-  /** What is said holds for one span, or until the key is forgotten. */
+  /** A decision applies for one span, or until the key is forgotten. */
   #holds(sinceMs: number, nowMs: number): boolean {
     return sinceMs > 0 && (this.limit.everyMs === undefined || nowMs < sinceMs + this.limit.everyMs);
   }
@@ -198,7 +198,7 @@ export class LimitTable {
     return FIRST_MS + (latest + TENTHS_COUNTED) * this.#tenthMs;
   }
 
-  /** Of 0, 80 and 100, the level of the last alert. */
+  /** The level of the last alert: 0, 80 or 100. */
   alertedOf(row: number): number {
     return ALERT_LEVELS[(this.#blocks[row >> BLOCK_BITS]!.flags[row & (ROWS_PER_BLOCK - 1)]! & ALERTED) >> 1]!;
   }
@@ -245,7 +245,7 @@ export class LimitTable {
     }
   }
 
-  /** What was drained could not be written. */
+  /** Puts back a drained change that could not be written. */
   requeue(key: string): void {
     const row = this.#rows.get(key);
     if (row !== undefined) this.#markDirty(key, row);

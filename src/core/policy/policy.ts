@@ -93,7 +93,7 @@ export type PolicySummary = {
 export class PolicySet {
   /** From the one global document that has a `budget:` section. */
   readonly budget: BudgetConfig | undefined;
-  /** Of all documents, in the order of the cascade. */
+  /** Limits of all documents, in the order of the cascade. */
   readonly limits: readonly CompiledLimit[];
   readonly version: string;
   /** In the order of the cascade. */

@@ -1,4 +1,4 @@
-/** Where the audit log is sent as well (docs/audit-sinks.md). */
+/** Routes of the audit log's sinks (docs/audit-sinks.md). */
 import { z } from 'zod';
 import { ok } from '../../core/base/result.ts';
 import type { ListedSink } from '../../use-cases/audit-sinks.ts';

@@ -17,7 +17,7 @@ export type SinksLinkOptions = SinkThreadOptions & {
 /** A test may take as long as a batch. */
 const ANSWER_MS = 20_000;
 const RESTART_MS = 1_000;
-/** What a thread gets to save its cursors, after the time to send is over. */
+/** The time a thread gets to save its cursors, after the time to send is over. */
 const CLOSE_MARGIN_MS = 500;
 
 /** The main thread's link to the thread of the audit sinks. That starts again when it has died. */

@@ -9,9 +9,9 @@ import { messageOf } from '../../core/base/text.ts';
 import { createResolve } from '../../webhooks/resolve.ts';
 
 export type SinkThreadOptions = {
-  /** Of the audit log. */
+  /** The folder of the audit log. */
   readonly directory: string;
-  /** Where it is kept how far each sink is. */
+  /** The folder with the position of each sink. */
   readonly cursorFolder: string;
   readonly sinks: readonly SinkSetting[];
   readonly version: string;

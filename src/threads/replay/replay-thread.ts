@@ -11,7 +11,7 @@ import { lowerOwnPriority } from '../../system/thread-priority.ts';
 
 export type ReplayThreadOptions = { readonly replayed: { readonly auditFolder: string } };
 
-/** What is done, one after the other, and what each answers. */
+/** Tasks of the thread, done one after the other, and their answers. */
 export type ReplayTasks = {
   /** Compiles the policies; its fault is a sentence for each mistake. */
   readonly open: { readonly asked: readonly PolicyText[]; readonly answer: Result<void, readonly string[]> };
@@ -106,7 +106,7 @@ class ReplayWorker {
         reportedMs = nowMs;
       }
       if (nowMs - restedMs < WORK_MS) continue;
-      // Where others need the processor, the same work has taken longer, and so does the rest.
+      // If others need the processor, the same work has taken longer, and so does the rest.
       await sleep(RESTS_PER_WORK * (nowMs - restedMs));
       restedMs = performance.now();
     }
