@@ -1,4 +1,4 @@
-/** What is wrong with the settings and the files that they name; opens, makes and listens to nothing. */
+/** Checks the settings and the files that they name; opens, makes and listens to nothing. */
 import { readFileSync } from 'node:fs';
 import { readSinkFile } from '../audit-sinks/sink-file.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
@@ -14,7 +14,7 @@ const FILES = ['SVC_BUS_CA_FILE', 'SVC_BUS_CREDENTIALS_FILE'] as const;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export type CheckedSettings = {
-  /** What would keep the gateway from starting. */
+  /** Reasons why the gateway would not start. */
   readonly problems: readonly string[];
   readonly policies: number;
 };

@@ -6,7 +6,7 @@ class Grace {
     this.#endMs = performance.now() + graceMs;
   }
 
-  /** What is left of it, in milliseconds, but at least `leastMs`. */
+  /** Returns the rest of it, in milliseconds, but at least `leastMs`. */
   leftMs(leastMs = 0): number {
     return Math.max(leastMs, this.#endMs - performance.now());
   }

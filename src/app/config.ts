@@ -20,8 +20,8 @@ import {
 } from './config-parse.ts';
 
 /**
- * One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable,
- * and `fallbackRule` says how it comes about where it depends on the machine.
+ * A variable: `expects` completes the sentence "must be …". `fallback` is the text of an unset variable, and
+ * `fallbackRule` explains it if it depends on the machine.
  */
 export type Variable<T> = {
   readonly parse: Parse<T>;

@@ -192,7 +192,7 @@ function ofRecords({ governor, audit, effectRunner, policies, limiters }: Measur
   ];
 }
 
-/** What the I/O threads do. */
+/** Metrics of the I/O threads. */
 function ofRequests({ threads }: Measured): readonly (Metric | Histogram)[] {
   const sumOfThreads = (read: (stats: IoStats) => number) => (): number =>
     threads.stats.reduce((sum, stats) => sum + read(stats), 0);

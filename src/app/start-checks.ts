@@ -1,4 +1,4 @@
-/** What must be right before a gateway starts, each with an error message for the operator. */
+/** Preconditions of a start, each with an error message for the operator. */
 import { chmodSync, existsSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -85,7 +85,7 @@ const hasContent = (path: string): boolean => existsSync(path) && statSync(path)
 
 export type FoundParts = ReturnType<typeof lookForParts>;
 
-/** What was there before this start has added to it. */
+/** Parts that are open, and those found before this start added to them. */
 export type OpenedParts = {
   readonly dataDir: string;
   readonly found: FoundParts;

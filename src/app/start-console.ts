@@ -1,4 +1,4 @@
-/** What an operator may order at the console of a running gateway, without a credential: see `system/console.ts`. */
+/** Orders of an operator at the console of a running gateway, without a credential: see `system/console.ts`. */
 import { CONSOLE } from '../accounts/access.ts';
 import { explain } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';

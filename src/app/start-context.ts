@@ -4,7 +4,7 @@ import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import type { StartWait } from './start-wait.ts';
 
-/** What each step of a start has at hand. */
+/** The tools of each step of a start. */
 export type StartContext = {
   readonly config: Config;
   readonly log: Logger;
@@ -14,6 +14,6 @@ export type StartContext = {
   readonly wait: StartWait;
   /** Each step that opens something adds how to close it. */
   readonly closers: Closers;
-  /** Of a gateway in a cluster: this start of it. */
+  /** In a cluster: this start of the gateway. */
   readonly run: RunId | undefined;
 };

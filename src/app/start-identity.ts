@@ -22,11 +22,11 @@ const LEAST_LATE_GRACE_MS = 1_000;
 export type Identity = {
   readonly credentials: Credentials;
   readonly accounts: RunningAccounts | undefined;
-  /** What the start did about the first API key. */
+  /** The start's action on the first API key. */
   readonly bootstrap: Bootstrap;
   /** There could be accounts, and nobody has one. */
   readonly isWithoutAccounts: boolean;
-  /** What proves that the operator makes the first account; undefined where nothing has to. */
+  /** The proof that the operator makes the first account; undefined: none is needed. */
   readonly setupSecret: string | undefined;
 };
 

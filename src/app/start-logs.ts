@@ -85,7 +85,7 @@ async function pieceOf(
   return ok({ text: Buffer.from(text).toString(), before: next === undefined ? undefined : parseCursor(next) });
 }
 
-/** Where entries are long, there are fewer in a piece. */
+/** If entries are long, a piece has fewer. */
 async function fittingPiece(reads: AuditReads, asked: LogAsked): Promise<Result<LogPiece, Fault>> {
   for (let { most } = asked; ; most = Math.ceil(most / 8)) {
     const piece = await pieceOf(reads, { ...asked, most });

@@ -76,7 +76,7 @@ export function openMoney({
     budgets: {
       save,
       *load() {
-        // What a gateway had spent while it was alone is reported as its own.
+        // Spending from outside the cluster is reported as this gateway's own.
         for (const row of load()) if (runs.last === undefined || row.kind !== 'spend') yield row;
       },
     },
@@ -126,7 +126,7 @@ export function openMoney({
   };
 }
 
-/** What the last run on this data directory has spent, by owner and period. */
+/** Returns the spending of the last run on this data directory, by owner and period. */
 export function settlementIn(store: EmbeddedStore): Settlement | undefined {
   const { last, spend } = readStoredRuns<RunId>(store);
   if (last === undefined) return undefined;

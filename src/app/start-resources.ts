@@ -127,7 +127,7 @@ function startCrypto({ config, log, closers }: StartContext): CryptoPool {
   return crypto;
 }
 
-/** Of an outage of the store, which may meet thousands of requests, each kind of failure is logged once. */
+/** An outage of the store, which may meet thousands of requests, is logged once for each kind of failure. */
 const failureLog =
   (log: Logger, storeOutage: StoreOutage, dataDir: string) =>
   (error: unknown, doing: string): void => {

@@ -20,7 +20,7 @@ import type { Resources } from './start-resources.ts';
 import { openAuditReader, type Threads } from './start-threads.ts';
 import { useCasesOf } from './use-cases.ts';
 
-/** What the earlier steps of the start have opened. */
+/** The parts that the earlier steps of the start have opened. */
 export type Parts = {
   readonly resources: Resources;
   readonly threads: Threads;

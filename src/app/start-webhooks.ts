@@ -45,7 +45,7 @@ export function startWebhooks({ config, log, closers }: StartContext, start: Web
   };
   const webhooks = shared?.open(deps) ?? new LocalWebhooks(deps);
   closers.add('webhooks', () => {
-    // Those of a cluster have ended before this gateway left it.
+    // Webhooks of a cluster have ended before this gateway left it.
     if (shared === undefined) webhooks.close();
     return link.close();
   });

@@ -28,7 +28,7 @@ const EXPIRE_HALTS_EVERY_MS = 1_000;
 /** How often the time that checks take is looked at, and what is older than a day dropped from the statistics. */
 const LATENCY_EVERY_MS = 5_000;
 const PRUNE_STATS_EVERY_MS = 60_000;
-/** What a crash takes from the statistics at most, with the time that a write takes: a minute is promised. */
+/** Limits the loss of statistics in a crash, with the time that a write takes: a minute is promised. */
 const SAVE_STATS_EVERY_MS = 20_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
@@ -53,7 +53,7 @@ type Timed = {
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
   readonly revocations: RevocationList;
-  /** Of a gateway in a cluster. */
+  /** Set in a cluster. */
   readonly tickApprovals: (() => Promise<void>) | undefined;
   /** Other gateways may be on the same database. */
   readonly isShared: boolean;

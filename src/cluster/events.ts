@@ -5,11 +5,11 @@ import { homeOf } from './run.ts';
 export type SharedEventsOptions = {
   readonly bus: Bus;
   readonly membership: Membership;
-  /** What others watch here, all of them together. */
+  /** Applies the interest of all watchers elsewhere together. */
   readonly setInterest: (interest: Interest) => void;
   /** Shows an event of another gateway to those who watch here. */
   readonly show: (event: UnnumberedEvent) => void;
-  /** So many events of other gateways did not arrive. */
+  /** Counts lost events of other gateways. */
   readonly lost: (count: number) => void;
   /** A clock that nobody sets. */
   readonly steadyMs: () => number;
@@ -32,7 +32,7 @@ type Outbox = {
   isDue: boolean;
 };
 
-/** What came from a gateway while somebody watches here. */
+/** The events of a gateway since somebody watches here. */
 type Source = { readonly birth: number; count: number; heardMs: number; isSilent: boolean };
 
 const BATCH_MS = 50;
@@ -72,7 +72,7 @@ export class SharedEvents {
     membership.onChange(() => this.#recount());
   }
 
-  /** Those who watch here, all of them together. */
+  /** Sets the interest of all watchers here together. */
   watch(interest: Interest): void {
     const wasWatched = this.#isWatched;
     this.#interest = interest !== 'all' && interest.length > MAX_ORGS ? 'all' : interest;
@@ -182,7 +182,7 @@ export class SharedEvents {
     if (!this.#isWatched || watch !== this.#watch) return;
     const known = this.#sources.get(from);
     if (known !== undefined && birth < known.birth) return;
-    // One that has begun anew had forgotten the watch.
+    // A gateway that has begun anew had forgotten the watch.
     if (known !== undefined && birth > known.birth) this.#options.lost(1);
     const before = known?.birth === birth ? known.count : 0;
     if (count < before || (count === before && events.length > 0)) return; // came before

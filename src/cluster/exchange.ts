@@ -27,7 +27,7 @@ const MOST_ROWS = 500;
 /** How long a check waits for the ledger, and for what other gateways give back. */
 const WAIT_MS = 250;
 const MAX_PARKED = 10_000;
-/** What was recalled is back in the ledger by then, if it was idle. */
+/** Recalled money is back in the ledger by then, if it was idle. */
 const RECALL_MS = 15;
 const RETRY_MS = 50;
 /**
@@ -209,7 +209,7 @@ export class BudgetExchange {
     if (budgets.hasUrgentRows) await this.#run();
   }
 
-  /** One exchange after the other, as long as something is due. */
+  /** Runs one exchange after the other, as long as something is due. */
   #run(): Promise<void> {
     if (!this.#isRunning) this.#running = this.#runOn();
     return this.#running;
@@ -249,7 +249,7 @@ export class BudgetExchange {
     const isReached =
       (await this.#exchange(rows.filter((row) => !isGlobal(row)))) &&
       (await this.#exchange(this.#unblocked(asking, rows.filter(isGlobal))));
-    // What was recalled or reported meanwhile is waited for as well.
+    // Money recalled or reported meanwhile is waited for as well.
     if (this.#parked.length === 0)
       return isReached && (rows.length === MOST_ROWS || budgets.hasUrgentRows) ? 0 : undefined;
     return isReached ? this.#afterRefusals(asking) : RETRY_MS;
@@ -286,8 +286,8 @@ export class BudgetExchange {
   }
 
   /**
-   * Of a check that got some of what it needs and was refused the rest, the former goes back before it is tried again:
-   * two that each hold what the other lacks would both be denied.
+   * A check that got some of what it needs and was refused the rest gives it back before it is tried again: two that
+   * each hold what the other lacks would both be denied.
    */
   #giveBackParts(asked: readonly Parked[]): boolean {
     let isAny = false;

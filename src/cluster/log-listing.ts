@@ -26,13 +26,16 @@ export type LogExport = Incomplete & { readonly text: string; readonly next: str
 type Chain = {
   readonly name: string;
   readonly entries: readonly { readonly id: number; readonly timestamp: string; readonly line: string }[];
-  /** Where its next piece begins; undefined: there is none. */
+  /** The start of its next piece; undefined: there is none. */
   readonly before: number | undefined;
   /** How many of the entries are on the page. */
   taken: number;
 };
 
-/** What another gateway answers crosses the bus in parts. A page that would need more is short, and has a next one. */
+/**
+ * Limits another gateway's part of a page, which crosses the bus in pieces. A page that would need more is short, and
+ * has a next one.
+ */
 const MOST_OF_ANOTHER = 250;
 const MOST_OF_EXPORT = 100;
 /** In a cursor, of a log that has been read to its end. */

@@ -1,4 +1,4 @@
-/** So many a second, and no more, of what anybody can cause and others have to answer. */
+/** Limits requests per second that anybody can cause and others have to answer. */
 export class PerSecond {
   readonly #most: number;
   #sinceMs = 0;

@@ -3,6 +3,6 @@ import type { RunId } from '../ports/cluster.ts';
 
 export const newRun = (): RunId => randomUUID() as string as RunId;
 
-/** What answers call the run of an operation's gateway (`op_home`): 11 characters, opaque to clients. */
+/** Returns the name of a run in answers (`op_home`): 11 characters, opaque to clients. */
 export const homeOf = (run: RunId): string =>
   Buffer.from(run.replaceAll('-', ''), 'hex').subarray(0, 8).toString('base64url');

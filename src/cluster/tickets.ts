@@ -95,7 +95,7 @@ export class SharedTickets {
 
   #answer(digest: SecretDigest): Answer<'ticket'> {
     const { own, membership } = this.#options;
-    // What was revoked elsewhere meanwhile is not known here.
+    // Revocations from elsewhere meanwhile are not known here.
     if (!membership.isLeased) return {};
     const taken = own.take(digest);
     if (!taken.ok) return {};

@@ -11,7 +11,7 @@ export type UsageClaimsOptions = {
   readonly onError: (error: unknown, doing: string) => void;
 };
 
-/** One statement takes 9 ms for this many. */
+/** A statement takes 9 ms for this many. */
 const MOST_AT_ONCE = 1_000;
 /** How long a record waits for the database, or for another gateway that counts the same id at this moment. */
 const WAIT_MS = 3_000;
@@ -70,7 +70,7 @@ export class UsageClaims {
 
   async #claimAll(): Promise<void> {
     this.#isClaiming = true;
-    // What arrives in one turn of the event loop is claimed together.
+    // Claims of one turn of the event loop are made together.
     await Promise.resolve();
     while (this.#claims.length > 0) {
       const claims = this.#claims.splice(0, MOST_AT_ONCE);
@@ -101,7 +101,7 @@ export class UsageClaims {
     return keys.map(() => verdict);
   }
 
-  /** Those of the same moment together, one statement after the other. */
+  /** Settles claims of the same moment together, one statement after the other. */
   #settleSoon(): Promise<void> {
     this.#settling ??= Promise.resolve()
       .then(() => {

@@ -71,12 +71,12 @@ export class EventBoard {
     if (this.isWatched) this.#publish({ id: this.#nextId, ...event });
   }
 
-  /** What another gateway has sent, for the readers of this one. */
+  /** Shows another gateway's event to the readers of this one. */
   show(event: UnnumberedEvent): void {
     this.#publish({ id: this.#nextId, ...event }, PEERS);
   }
 
-  /** So many events of other gateways did not arrive: every thread with readers is to know. */
+  /** Reports lost events of other gateways to every thread with readers. */
   reportLost(report: (io: IoId) => void): void {
     for (const io of this.#interests.keys()) if (io !== PEERS) report(io);
   }

@@ -8,9 +8,9 @@ type Release = (firstId: number, replies: readonly MainToDoors[]) => void;
 
 type Thread = {
   readonly batcher: { send(message: MainToDoors): void; flush(): void; readonly last: unknown };
-  /** Of doors in the main thread, and of its own questions. */
+  /** Releases answers to doors in the main thread, and to its own questions. */
   readonly release: Release | undefined;
-  /** Of an I/O thread, which holds answers until they are recorded. */
+  /** Sends to an I/O thread, which holds answers until they are recorded. */
   readonly holder: Batcher<MainToIo> | undefined;
   stats: IoStats | undefined;
   /** The number of registered agents that it was sent last. */

@@ -22,9 +22,9 @@ export type SwitchboardOptions = {
   readonly recorder: Recorder;
   readonly commands: CommandRunner;
   readonly useCases: UseCases;
-  /** Of a gateway in a cluster: tokens that are unknown here are looked for, and operations live where they began. */
+  /** In a cluster: unknown tokens are looked up, and operations live where they began. */
   readonly diversion?: Diversion | undefined;
-  /** Of a gateway in a cluster: what comes while it catches up waits a moment. */
+  /** In a cluster: requests wait a moment while this gateway catches up. */
   readonly gate?: ServingGate | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };

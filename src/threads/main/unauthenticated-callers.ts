@@ -40,7 +40,7 @@ export class UnauthenticatedCallers {
   readonly #held = new Map<IoId, Map<number, Held>>();
   /** By network, the checks that were not recorded since the last report. */
   #counts = new Map<string, number>();
-  /** Of networks that are not counted by themselves. */
+  /** Counts networks that are not counted individually. */
   #others = 0;
   #sinceMs: number | undefined;
 
@@ -62,8 +62,8 @@ export class UnauthenticatedCallers {
   }
 
   /**
-   * What to answer, now that it is known where it comes from: with its entry, or without if it is one too many.
-   * Undefined where nothing of that number is held.
+   * Returns the check to answer, now that its network is known: with its entry, or without if the limit is reached.
+   * Undefined if no such check is held.
    */
   release(io: IoId, id: number, network: string, nowMs: number): Held | undefined {
     const ofThread = this.#held.get(io);

@@ -1,4 +1,4 @@
-/** What gateways report of their bus, as a step of the schema. */
+/** Adds the state of the bus to members, as a step of the schema. */
 import type { Migration } from '../migration.ts';
 
 /** Releases of before beat without it. */

@@ -1,4 +1,4 @@
-/** What becomes of runs that have ended, in steps that hold nobody up, as a step of the schema. */
+/** Clears ended runs in steps that hold nobody up, as a step of the schema. */
 import type { Migration } from '../migration.ts';
 
 /**

@@ -20,7 +20,7 @@ export function createPostgresLedgerPages(postgres: Postgres): LedgerPages {
         for (const [at, tier] of TIERS.entries()) {
           if (at < from) continue;
           const after = at === from ? (request.after ?? '') : '';
-          // One more than fits, to know whether there is one.
+          // An extra row tells whether there is a next page.
           const rows = await rowsOf(on, tier, { ...request, after }, request.limit - items.length + 1);
           const fitting = rows.slice(0, request.limit - items.length);
           items.push(...fitting.map(spendOf));
@@ -53,7 +53,7 @@ async function rowsOf(
   return rows;
 }
 
-/** Of the owners of that tier, in the order in which the ledger has them; undefined: there are none. */
+/** Returns the range of that tier's owners, in the ledger's order; undefined: there are none. */
 function rangeOf(tier: Tier, orgId: string | undefined): readonly [from: string, to: string] | undefined {
   if (tier === 'global') return orgId === undefined ? ['global', `global${BEHIND_NAME}`] : undefined;
   if (orgId === undefined) return [`${tier}/`, `${tier}${BEHIND_SLASH}`];

@@ -1,4 +1,4 @@
-/** What several gateways share, as steps of the schema: who takes part, and the ledger of budgets. */
+/** Tables that several gateways share, as steps of the schema: members, and the ledger of budgets. */
 import type { Migration } from '../migration.ts';
 
 /**

@@ -2,9 +2,9 @@
 import type { Migration } from '../migration.ts';
 
 /**
- * What people have decided, by kind and id. Rows of one `key` are changed one after the other: whoever changes one
- * holds the lock of the key, has read the newest rows under it, and writes before it lets go. A removed row stays for a
- * day, so that gateways that follow the changes hear of it; `xid` is as that of `agents`.
+ * Decisions of people, by kind and id. Rows of one `key` are changed one after the other: a writer holds the lock of
+ * the key, has read the newest rows under it, and writes before it releases it. A removed row stays for a day, so that
+ * gateways that follow the changes hear of it; `xid` is as that of `agents`.
  */
 const STATES = `
   CREATE TABLE cluster_state (

@@ -72,7 +72,7 @@ const adoptedOf = (hook: Webhook) => ({
 });
 
 export function createPostgresWebhooks(postgres: Postgres, run: RunId): SharedWebhooks {
-  /** One statement, which looks at the run itself. */
+  /** A single statement, which looks at the run itself. */
   const asRun = <Row extends object>(text: string, ...values: readonly unknown[]) =>
     transactAsRun(postgres, async (on) => ok((await on.query<Row>(text, [run, ...values])).rows));
   return {
