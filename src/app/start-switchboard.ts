@@ -6,6 +6,7 @@ import { accountIdOf } from '../core/identity/account.ts';
 import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
 import { lineageOf } from '../credentials/lineage.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
+import { inSlices } from '../threads/main/policy-reader.ts';
 import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
@@ -61,7 +62,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
   const {
     resources: { database, prices, storeOutage },
     threads: { audit, clock, sinks, supervisor, witnesses },
-    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, policyLife, stats, webhooks },
+    decisions: { approvalWaits, commands, governor, haltKeeper, limiters, policyKeeper, policyLife, stats, webhooks },
     identity: { accounts, credentials },
     cluster,
   } = parts;
@@ -77,6 +78,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
     database,
     policyKeeper,
     policyLife,
+    limits: { limits: governor.limits, nowMs: () => clock.nowMs(), inSlices },
     haltKeeper,
     approvalWaits,
     webhooks,

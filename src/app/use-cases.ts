@@ -20,6 +20,7 @@ import { type AuditSinks, createAuditSinkUseCases } from '../use-cases/audit-sin
 import { createClusterUseCases, withoutCluster } from '../use-cases/cluster.ts';
 import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
+import { type ListsLimits, listLimits } from '../use-cases/limits.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { PriceKeeper } from '../use-cases/prices.ts';
@@ -42,6 +43,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly accounts: AccountUseCases | undefined;
   readonly policyKeeper: PolicyKeeper;
   readonly policyLife: Pick<PolicyLife, 'history' | 'shadow' | 'replays'>;
+  readonly limits: ListsLimits;
   readonly haltKeeper: HaltKeeper;
   readonly approvalWaits: ApprovalWaits;
   readonly webhooks: Webhooks;
@@ -68,6 +70,7 @@ export function useCasesOf({
   accounts,
   policyKeeper,
   policyLife,
+  limits,
   haltKeeper,
   approvalWaits,
   webhooks,
@@ -109,6 +112,7 @@ export function useCasesOf({
     nextReplay: ({ ticket }) => policyLife.replays.next(ticket),
     leaveReplay: async ({ ticket }) => ok(policyLife.replays.leave(ticket)),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
+    listLimits: (asked) => listLimits(limits, asked),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: (decision) => decideApproval(commands, findLineage, decision),
     waitApproval: ({ reader, ...wait }) => approvalWaits.wait(reader, wait),

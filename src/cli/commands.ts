@@ -2,6 +2,7 @@
 
 import { DECISION_CAUSES } from '../core/decision-cause.ts';
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
+import { LIMIT_PERS } from '../core/limits/limit.ts';
 import { STATS_WINDOWS } from '../core/stats/windows.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
@@ -30,6 +31,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'topology', summary: 'show orgs, teams and agents' },
   { name: 'stats', summary: 'count checks, denies and spend' },
   { name: 'budgets', summary: 'show spend and caps' },
+  { name: 'limits', summary: 'show what limits of policies have counted' },
   { name: 'prices', summary: 'show what tokens of a model cost' },
   { name: 'keys', summary: 'create and revoke API keys' },
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
@@ -126,6 +128,20 @@ const READING: readonly CommandRow[] = [
     options: [ORG, LIMIT],
     example: 'svc budgets ls --org acme',
     load: async () => (await import('./commands/budgets.ts')).run,
+  },
+  {
+    synopsis: 'limits ls',
+    isDefault: true,
+    summary: 'list what limits have counted, the fullest first; `svc limits` does the same',
+    options: [
+      ORG,
+      { flags: '--per <per>', meaning: 'only limits per session, agent and so on', choices: LIMIT_PERS },
+      { flags: '--policy <policy>', meaning: 'only limits of this policy' },
+      { flags: '--id <id>', meaning: 'only the limit of this id' },
+      LIMIT,
+    ],
+    example: 'svc limits ls --org acme --per session',
+    load: async () => (await import('./commands/limits.ts')).run,
   },
   {
     synopsis: 'prices show <model>',

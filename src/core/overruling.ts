@@ -1,20 +1,28 @@
 import type { AgentRegistry } from './agents/agents.ts';
+import { agentKeyOf } from './base/ids.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import { exceededReason } from './budget/exceeded.ts';
 import { haltedReason } from './check.ts';
 import type { CheckSubject } from './condition/condition.ts';
 import type { HaltRegistry } from './halts/halts.ts';
+import type { LimitTracker } from './limits/limits.ts';
+import { limitReason } from './limits/said.ts';
 import type { Overruling } from './policy/explain.ts';
 import type { PolicyDecision } from './policy/rule.ts';
 
-type Registries = { readonly agents: AgentRegistry; readonly halts: HaltRegistry; readonly budgets: BudgetTracker };
+type Registries = {
+  readonly agents: AgentRegistry;
+  readonly halts: HaltRegistry;
+  readonly limits: LimitTracker;
+  readonly budgets: BudgetTracker;
+};
 
 /**
  * Returns the halt or the exhausted cap that denies a check although the policies allow it; undefined: none. Changes
  * nothing.
  */
 export function overruling(
-  { agents, halts, budgets }: Registries,
+  { agents, halts, limits, budgets }: Registries,
   subject: CheckSubject,
   decision: PolicyDecision,
   nowMs: number,
@@ -22,6 +30,11 @@ export function overruling(
   const halt = halts.covering(agents.lookUp(subject.agent), subject.action);
   if (halt !== undefined) return { cause: 'halt', reason: haltedReason(halt) };
   if (decision.kind !== 'allow') return undefined;
+  // A session is none of a check that is only asked about.
+  const { agent, action, resource, estimatedCostMicroUsd: costMicroUsd } = subject;
+  const limited = { agent, action, resource, costMicroUsd, key: agentKeyOf(agent), opId: undefined };
+  const reached = limits.firstReached(limited, nowMs);
+  if (reached !== undefined) return { cause: 'limit', reason: limitReason(reached) };
   const exceeded = budgets.wouldExceed(subject.agent, subject.estimatedCostMicroUsd, nowMs);
   return exceeded === undefined ? undefined : { cause: 'budget', reason: exceededReason(exceeded) };
 }

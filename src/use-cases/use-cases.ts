@@ -11,6 +11,7 @@ import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/command
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
 import type { Principal, Scope } from '../core/identity/roles.ts';
+import type { LimitStatus } from '../core/limits/status.ts';
 import type { Price, TokenUsage } from '../core/prices/price.ts';
 import type { StatsView } from '../core/stats/view.ts';
 import type { StatsWindow } from '../core/stats/windows.ts';
@@ -27,6 +28,7 @@ import type { ApprovalReader } from './approvals.ts';
 import type { AuditSinkUseCases } from './audit-sinks.ts';
 import type { ClusterUseCases } from './cluster.ts';
 import type { CreatedHalt, HaltOutcome, NewHalt } from './halts.ts';
+import type { ListLimits } from './limits.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
 import type { ListedVersion, PolicyDiff, VersionWithFiles } from './policy-history.ts';
@@ -88,6 +90,8 @@ type OwnUseCases = {
     PageRequest & { readonly principal: Principal; readonly policy: string | undefined },
     RulesInForce
   >;
+  /** The fullest first. */
+  readonly listLimits: UseCase<ListLimits, Page<LimitStatus>>;
   readonly explainCheck: UseCase<
     {
       readonly principal: Principal;

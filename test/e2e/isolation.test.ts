@@ -86,7 +86,7 @@ describe('isolation', () => {
       'budget: { org_daily_limit_usd: 1000 }\n',
       ...ORGS.map(
         (org) =>
-          `---\nname: ${org}-policy\nscope: org:${org}\nrules: [{ id: ${org}-rule, effect: deny, actions: [never] }]\n`,
+          `---\nname: ${org}-policy\nscope: org:${org}\nrules: [{ id: ${org}-rule, effect: deny, actions: [never] }]\nlimits: [{ id: few, per: session, calls: 100000 }]\n`,
       ),
     ];
     writeFileSync(policyPath, policies.join(''));
@@ -175,6 +175,8 @@ describe('isolation', () => {
     until: '2100-01-01T00:00:00Z',
     format: 'csv',
     policy: 'acme-policy',
+    per: 'session',
+    limit: 'few',
     rule_id: 'all',
     cause: 'no_rule',
     action: 'llm.*',

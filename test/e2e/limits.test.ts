@@ -6,6 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent } from '../support/load.ts';
 import { policyFile } from '../support/policies.ts';
+import { openStream } from '../support/stream.ts';
 
 const POLICY = `
 name: p
@@ -91,6 +92,50 @@ describe('limits', () => {
     await decide(again.approvalId, 'deny');
     expect(await check('asks', '4', 'ask')).toMatchObject({ cause: 'DECISION_CAUSE_LIMIT' });
     expect(await check('asks', '5', 'ask')).toMatchObject({ cause: 'DECISION_CAUSE_LIMIT' });
+  });
+
+  test('are listed, the fullest first, and tell their readers at 80 and 100 percent', async () => {
+    const stream = await openStream(gateway, '?types=limit');
+    for (const span of ['1', '2']) await check('watched', span, 'ask');
+    for (const trace of ['few', 'more']) await check(trace, '1', 'race');
+    await check('more', '2', 'race');
+    const levels = await eventually(async () => {
+      const frames = stream.frames.filter(({ payload }) => payload.key === 'watched');
+      expect(frames).toHaveLength(2);
+      return frames;
+    });
+    expect(levels).toMatchObject([
+      { event_type: 'limit', org_id: LOAD_AGENT.orgId, payload: { id: 'ask', percent: 80, used: 2, max: 2 } },
+      { event_type: 'limit', org_id: LOAD_AGENT.orgId, payload: { id: 'ask', percent: 100, used: 2, max: 2 } },
+    ]);
+    await stream.close();
+    const list = async (query: string) => (await gateway.call('GET', `/api/v1/limits?${query}`)).body;
+    const all = await list('policy=p&limit=race&per=session');
+    const keys = all.limits.map(({ key }: any) => key);
+    expect(keys).toEqual(['killed', 'race', 'more', 'few']);
+    expect(all.limits[0]).toEqual({
+      ...{ policy: 'p', id: 'race', per: 'session', key: 'killed', org_id: LOAD_AGENT.orgId, unit: 'calls' },
+      ...{ used: 20, reserved: 0, max: 20, raised: 0, resets_at: null },
+    });
+    const first = await list('limit=race&per_page=3');
+    const rest = await list(`limit=race&per_page=3&cursor=${encodeURIComponent(first.next_cursor)}`);
+    expect([...first.limits, ...rest.limits].map(({ key }) => key)).toEqual(keys);
+    expect(rest.next_cursor).toBeNull();
+    expect((await list('limit=ask')).limits.find(({ key }: any) => key === 'asks')).toMatchObject({
+      used: 3,
+      max: 3,
+      raised: 1,
+    });
+    expect((await list('org_id=globex')).limits).toEqual([]);
+    expect((await gateway.call('GET', '/api/v1/limits?cursor=x')).status).toBe(400);
+    expect((await gateway.call('GET', '/api/v1/limits?per=user')).status).toBe(400);
+    const explained = await gateway.call('POST', '/api/v1/policies/explain', {
+      agent: { org_id: LOAD_AGENT.orgId, team_id: LOAD_AGENT.teamId, agent_id: LOAD_AGENT.agentId },
+      action: 'tool.call',
+      resource: 'pay',
+      estimated_cost_usd: 1,
+    });
+    expect(explained.body.overruled_by).toMatchObject({ cause: 'limit' });
   });
 
   test('a hook of a coding agent is held until a person has raised the limit', async () => {

@@ -70,6 +70,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'delete /api/v1/agents/:org/:team/:agent': scoped(404, 403, 204, 204),
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),
+  'get /api/v1/limits': scoped(403, 200, 200, 200),
   'get /api/v1/prices': scoped(200, 200, 200, 200),
   'get /api/v1/approvals': scoped(200, 200, 200, 200),
   'get /api/v1/approvals/:id': scoped(404, 404, 404, 404),
@@ -320,6 +321,7 @@ describe('routes', () => {
     },
     'post /api/v1/usage': () => ({ path: '/api/v1/usage', body: { agent: AGENT, cost_usd: 0.01 } }),
     'get /api/v1/prices': () => ({ path: '/api/v1/prices?model=gpt-4o' }),
+    'get /api/v1/limits': () => ({ path: '/api/v1/limits?org_id=acme' }),
     'get /api/v1/budgets': () => ({ path: '/api/v1/budgets?org_id=acme' }),
     'post /api/v1/policies/explain': () => ({
       path: '/api/v1/policies/explain',

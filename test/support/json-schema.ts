@@ -26,6 +26,7 @@ const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema
   minLength: (value, wanted) => typeof value !== 'string' || [...value].length >= wanted,
   maxLength: (value, wanted) => typeof value !== 'string' || [...value].length <= wanted,
   minimum: (value, wanted) => typeof value !== 'number' || value >= wanted,
+  exclusiveMinimum: (value, wanted) => typeof value !== 'number' || value > wanted,
   maximum: (value, wanted) => typeof value !== 'number' || value <= wanted,
   minItems: (value, wanted) => !Array.isArray(value) || value.length >= wanted,
   maxItems: (value, wanted) => !Array.isArray(value) || value.length <= wanted,
@@ -36,9 +37,13 @@ const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema
     Object.entries(value).every(([key, each]) => !Object.hasOwn(wanted, key) || conforms(each, wanted[key])),
   propertyNames: (value, wanted) => !isObject(value) || Object.keys(value).every((key) => conforms(key, wanted)),
   additionalProperties: (value, wanted, { properties }) =>
-    wanted !== false || !isObject(value) || Object.keys(value).every((key) => Object.hasOwn(properties, key)),
+    !isObject(value) ||
+    Object.entries(value).every(
+      ([key, each]) => Object.hasOwn(properties ?? {}, key) || (wanted !== false && conforms(each, wanted)),
+    ),
   allOf: (value, wanted) => wanted.every((each: Schema) => conforms(value, each)),
   anyOf: (value, wanted) => wanted.some((each: Schema) => conforms(value, each)),
+  oneOf: (value, wanted) => wanted.filter((each: Schema) => conforms(value, each)).length === 1,
   if: (value, wanted, { then }) => !conforms(value, wanted) || conforms(value, then),
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema, which goes with `if`
   then: () => true,

@@ -73,6 +73,7 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
 /** By cause, what denies a check whatever the policies say. */
 const OVERRULED_BY: Readonly<Partial<Record<string, string>>> = {
   budget: 'a budget',
+  limit: 'a limit',
   halt: 'a halt',
   operation_state: 'the state of the operation',
   credential: 'the credential',

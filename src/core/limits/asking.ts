@@ -44,7 +44,8 @@ export function askAboutLimit(context: AskingContext, question: Question, reache
     return { kind: 'denied', reason: `${reason}, and ${MAX_WAITING_OPS} operations wait for approval ${known.id}` };
   const isNew = known?.opIds.includes(opId) !== true;
   const approval = waiting(known ?? newApproval(context, question, { digest, reason, reached }, nowMs), question);
-  const entry = { eventType: 'ApprovalRequested', actor, opId, reason } as const;
+  const asked = { limit: noteOf(reached) };
+  const entry = { eventType: 'ApprovalRequested', actor, opId, reason, asked } as const;
   return { kind: 'waits', approval, changes: [changeApproval(approvals, approval, isNew ? entry : undefined, nowMs)] };
 }
 

@@ -4,6 +4,7 @@ import { type DocumentProblem, isMapping, type Mapping, MappingReader } from '..
 import { MAX_COST_USD, usdToMicro } from '../base/money.ts';
 import { fail, ok, type Result } from '../base/result.ts';
 import type { CheckSubject } from '../condition/condition.ts';
+import { type AssumedUse, limitOver } from '../limits/assumed.ts';
 import { type AssumedHalt, haltOver, readHalts } from './assumed-halts.ts';
 import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
 import type { PolicySet } from './policy.ts';
@@ -19,12 +20,14 @@ export type PolicyCase = {
   readonly obligations: readonly string[] | undefined;
   /** Why it must be denied; undefined: for any cause. */
   readonly cause: CaseCause | undefined;
+  /** How much of limits is used so far, by their ids; undefined: nothing. */
+  readonly used: AssumedUse | undefined;
   /** Halts that its document assumes. */
   readonly halts: readonly AssumedHalt[];
 };
 
 /** The causes of a deny that need no gateway. */
-export const CASE_CAUSES = ['rule', 'no_rule', 'condition_error', 'halt'] as const;
+export const CASE_CAUSES = ['rule', 'no_rule', 'condition_error', 'halt', 'limit'] as const;
 type CaseCause = (typeof CASE_CAUSES)[number];
 
 export type CaseOutcome = {
@@ -49,6 +52,7 @@ const KEY_OF = {
   rule: 'rule',
   obligations: 'obligations',
   cause: 'cause',
+  used: 'used',
 } as const satisfies Record<Exclude<keyof PolicyCase, 'subject' | 'halts'> | keyof CheckSubject, string>;
 export type CaseKey = (typeof KEY_OF)[keyof typeof KEY_OF];
 const CASE_KEYS: readonly string[] = Object.values(KEY_OF);
@@ -88,6 +92,7 @@ function readCase(
   const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
   const obligations = readIds(from);
   const cause = readCause(from, expect);
+  const used = readUse(from);
   const subject = {
     attributes: readAttributes(from),
     caller: readAgent(from, 'caller'),
@@ -97,7 +102,7 @@ function readCase(
   const name = raw.name === undefined ? wantedOf({ action, resource }) : readText(from, 'name');
   return name === undefined
     ? undefined
-    : { name, subject: { agent, action, resource, ...subject }, expect, rule, obligations, cause, halts };
+    : { name, subject: { agent, action, resource, ...subject }, expect, rule, obligations, cause, used, halts };
 }
 
 function readText(from: MappingReader, key: string): string | undefined {
@@ -113,6 +118,14 @@ function readCause(from: MappingReader, expect: RuleEffect | undefined): CaseCau
   return (
     CASE_CAUSES.find((known) => known === cause) ?? from.refuse('cause', `must be one of ${CASE_CAUSES.join(', ')}`)
   );
+}
+
+function readUse(from: MappingReader): AssumedUse | undefined {
+  const { used } = from.raw;
+  if (used === undefined) return undefined;
+  return isMapping(used) && Object.values(used).every((each) => typeof each === 'number' && each >= 0)
+    ? (used as AssumedUse)
+    : from.refuse('used', 'must be a mapping of ids of limits to numbers: calls, US dollars or tokens used so far');
 }
 
 function readIds(from: MappingReader): readonly string[] | undefined {
@@ -166,7 +179,7 @@ export const runPolicyCases = (
     const halted = haltOver([...each.halts, ...halts], subject);
     const actual: PolicyDecision =
       halted === undefined
-        ? policies.decide(subject)
+        ? limited(policies, each)
         : { kind: 'deny', policy: undefined, ruleId: undefined, ...halted };
     const difference =
       differenceOf(expect, rule, actual) ??
@@ -174,6 +187,12 @@ export const runPolicyCases = (
       obligationsDiffer(each.obligations, actual);
     return { name, passed: difference === undefined, expected: { kind: expect, ruleId: rule }, actual, difference };
   });
+
+/** An action that needs an approval is asked first. */
+function limited(policies: PolicySet, { subject, used }: PolicyCase): PolicyDecision {
+  const decision = policies.decide(subject);
+  return decision.kind === 'allow' ? (limitOver(policies.limits, subject, used ?? {}) ?? decision) : decision;
+}
 
 const causeDiffers = (expected: CaseCause | undefined, { cause, reason }: PolicyDecision): string | undefined =>
   expected === undefined || expected === cause

@@ -26,7 +26,7 @@ export type DocumentTrace = {
 };
 
 /** A decision that overrules the policies. */
-export type Overruling = { readonly cause: 'halt' | 'budget'; readonly reason: string };
+export type Overruling = { readonly cause: 'halt' | 'limit' | 'budget'; readonly reason: string };
 
 /** Plain data, in the order of the cascade. */
 export type Explanation = { readonly decision: PolicyDecision; readonly documents: readonly DocumentTrace[] };

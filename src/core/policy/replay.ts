@@ -106,6 +106,7 @@ function answerIn({ event_type: eventType, decision }: AuditEntry): Answer {
 }
 
 function skipReasonOf({ event_type: eventType, payload, cause, rule_id, decision, actor }: AuditEntry) {
+  if (eventType === 'ApprovalRequested' && payload.limit !== undefined) return 'limit';
   // A request that an older release recorded does not say all that decided it.
   if (eventType === 'ApprovalRequested' && payload.attributes === undefined) return 'approval';
   if (eventType === 'A2AImpersonationAttempted' || actor === 'anonymous') return 'unidentified';

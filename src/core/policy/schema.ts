@@ -358,6 +358,11 @@ const CASE_PROPERTIES = {
     type: 'array',
     items: { type: 'string', minLength: 1 },
   },
+  used: {
+    description: 'What is used of limits so far, by their ids: calls, US dollars or tokens. Omitted: nothing.',
+    type: 'object',
+    additionalProperties: { type: 'number', minimum: 0 },
+  },
   cause: { description: 'Why it must be denied. Omitted: for any cause.', enum: CASE_CAUSES },
 } as const satisfies Record<CaseKey, JsonSchema>;
 

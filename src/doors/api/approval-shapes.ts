@@ -49,5 +49,15 @@ const approval = z.strictObject({
   cancel_reason: z.string().nullable(),
   changed_at: rfc3339,
 });
+export const limitPage = pageOf(
+  'limits',
+  z.strictObject({
+    ...limitFields,
+    org_id: z.string().nullable(),
+    reserved: z.number().meta({ description: 'Of money: estimates of operations that run.' }),
+    raised: z.number().meta({ description: 'What approvals have added to the maximum.' }),
+    resets_at: rfc3339.nullable().meta({ description: 'When some of it leaves the span; null: nothing will.' }),
+  }),
+);
 export const approvalAnswer = z.strictObject({ approval });
 export const approvalPage = pageOf('approvals', approval);

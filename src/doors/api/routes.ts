@@ -14,6 +14,7 @@ import { clusterRoutes } from './cluster.ts';
 import { credentialRoutes } from './credentials.ts';
 import { haltRoutes } from './halts.ts';
 import { type HookRouteOptions, hookRoutes } from './hooks.ts';
+import { limitRoutes } from './limits.ts';
 import { logRoutes } from './logs.ts';
 import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
@@ -35,6 +36,7 @@ export function routesOf(
     ...opRoutes,
     ...agentRoutes,
     ...budgetRoutes,
+    ...limitRoutes,
     ...priceRoutes,
     ...haltRoutes,
     ...approvalRoutes,

@@ -153,7 +153,7 @@ export const policyExplanation = z.strictObject({
     }),
   }),
   overruled_by: z
-    .strictObject({ cause: z.enum(['halt', 'budget']), reason: z.string() })
+    .strictObject({ cause: z.enum(['halt', 'limit', 'budget']), reason: z.string() })
     .nullable()
     .meta({ description: 'What denies the check as things are, although the policies do not; null: nothing.' }),
   documents: z

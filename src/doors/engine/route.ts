@@ -6,6 +6,7 @@ import type { Result } from '../../core/base/result.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
+import { LIMIT_PERS } from '../../core/limits/limit.ts';
 import { OP_ENDS } from '../../core/ops/op-state.ts';
 import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import { DEFAULT_WINDOW, STATS_WINDOWS } from '../../core/stats/windows.ts';
@@ -54,6 +55,8 @@ export const QUERY = {
     .boolean()
     .meta({ description: '`false` keeps the API keys that it made; otherwise they end with it.', default: true }),
   policy: z.string().min(1).meta({ description: 'Only this policy document, or what it has decided.' }),
+  per: z.enum(LIMIT_PERS).meta({ description: 'Only limits that count together what these use.' }),
+  limit: z.string().min(1).meta({ description: 'Only the limit of this id.' }),
   rule_id: z.string().min(1).meta({ description: 'Only what the rule of this id has decided.' }),
   cause: z.enum(DECISION_CAUSES).meta({ description: 'Only what was denied for this cause.' }),
   from: z.string().min(1).meta({ description: 'The version of the older set.' }),

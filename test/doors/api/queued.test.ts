@@ -82,6 +82,7 @@ describe('queued', () => {
       '/api/v1/agents',
       '/api/v1/approvals',
       '/api/v1/budgets',
+      '/api/v1/limits',
       '/api/v1/ops',
       '/api/v1/policies',
       '/api/v1/policies/diff',

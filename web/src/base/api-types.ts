@@ -13,6 +13,7 @@ export type TreeNode = Agent & { readonly children: readonly TreeNode[]; readonl
 export type Lineage = Schemas['GetTopologyLineageAgentIdAnswer']['lineages'][number];
 export type TopologyStats = Schemas['GetTopologyStatsAnswer'];
 export type Budget = Schemas['GetBudgetsAnswer']['budgets'][number];
+export type LimitStatus = Schemas['GetLimitsAnswer']['limits'][number];
 export type ApiKey = Schemas['GetIamApiKeysAnswer']['api_keys'][number];
 export type Account = Schemas['GetAccountsAnswer']['accounts'][number];
 export type Invite = Schemas['GetAuthInvitesAnswer']['invites'][number];

@@ -836,6 +836,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows what limits have counted, the fullest first
+         * @description Needs the `read` scope.
+         */
+        get: operations["get_limits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prices": {
         parameters: {
             query?: never;
@@ -2981,6 +3001,30 @@ export interface components {
             /** @description The `cursor` of the next page; null on the last one. */
             next_cursor: string | null;
         };
+        GetLimitsAnswer: {
+            limits: {
+                policy: string;
+                id: string;
+                /** @enum {string} */
+                per: "session" | "lineage" | "agent" | "team" | "org";
+                /** @description Whose use it counts: `<trace_id>`, `<org>/<team>/<agent>`, `<org>/<team>` or `<org>`. */
+                key: string;
+                /** @enum {string} */
+                unit: "calls" | "usd" | "tokens";
+                used: number;
+                /** @description The maximum in force, with what was added. */
+                max: number;
+                org_id: string | null;
+                /** @description Of money: estimates of operations that run. */
+                reserved: number;
+                /** @description What approvals have added to the maximum. */
+                raised: number;
+                /** @description When some of it leaves the span; null: nothing will. */
+                resets_at: string | null;
+            }[];
+            /** @description The `cursor` of the next page; null on the last one. */
+            next_cursor: string | null;
+        };
         GetPricesAnswer: {
             model: string;
             provider: string | null;
@@ -3522,7 +3566,7 @@ export interface components {
             /** @description What denies the check as things are, although the policies do not; null: nothing. */
             overruled_by: {
                 /** @enum {string} */
-                cause: "halt" | "budget";
+                cause: "halt" | "limit" | "budget";
                 reason: string;
             } | null;
             /** @description Documents whose scope includes the agent, in cascade order. */
@@ -6824,6 +6868,59 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["GetBudgetsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_limits: {
+        parameters: {
+            query?: {
+                org_id?: string;
+                per?: "session" | "lineage" | "agent" | "team" | "org";
+                policy?: string;
+                limit?: string;
+                per_page?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "limits": [
+                     *         {
+                     *           "policy": "search-team",
+                     *           "id": "a id",
+                     *           "per": "session",
+                     *           "key": "a key",
+                     *           "unit": "calls",
+                     *           "used": 1,
+                     *           "max": 1,
+                     *           "org_id": "acme",
+                     *           "reserved": 1,
+                     *           "raised": 1,
+                     *           "resets_at": "2026-01-31T12:00:00Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetLimitsAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -14,6 +14,7 @@ import { place, setQuery } from '../../ui/router.ts';
 import { isWindow, sumsOf, WINDOW_WORDS, WINDOWS, type Window } from '../../ui/series.ts';
 import { readStats } from '../overview/stats.ts';
 import { Gauge } from './gauge.tsx';
+import { LimitsPanel } from './limits.tsx';
 import { byNearest, nearestOf } from './projection.ts';
 
 const RENEW_MS = 10_000;
@@ -38,6 +39,7 @@ export function BudgetsPage() {
     <div class="page">
       <PageHead title="Budgets" note={resetsOf(data)} />
       <SpendChart orgId={orgId} />
+      <LimitsPanel orgId={orgId} />
       <search class="filters">
         {boundOrg() === null && (
           <TextField
