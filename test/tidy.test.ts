@@ -61,7 +61,7 @@ const areaOf = (path: string): string =>
 
 /** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['app', 'audit-log', 'core', 'hooks', 'mcp', 'policy-files', 'system'],
+  cli: ['app', 'audit-log', 'client', 'core', 'hooks', 'mcp', 'policy-files', 'system'],
   workers: ['core', 'stores', 'threads'],
   app: [
     'accounts',
@@ -99,8 +99,9 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   'audit-log': ['core', 'system'],
   'audit-sinks': ['audit-log', 'core', 'system', 'webhooks'],
   mail: ['limits', 'ports', 'system'],
-  hooks: ['core', 'system'],
-  mcp: ['core', 'system'],
+  hooks: ['client', 'core', 'system'],
+  mcp: ['client', 'core', 'system'],
+  client: ['core'],
   'policy-files': ['core', 'ports'],
   bus: ['core', 'ports', 'system'],
   cluster: ['core', 'ports', 'system'],

@@ -3,10 +3,10 @@
  * be asked is a deny with a reason: the doors fail closed.
  */
 
+import type { Credential, GatewayCalls, Reply } from '../client/calls.ts';
 import { isMapping } from '../core/base/mapping.ts';
 import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import { reasonWithRemedy } from '../core/remedy.ts';
-import type { Credential, GatewayCalls, Reply } from './gateway-calls.ts';
 import type { Fields } from './json-rpc.ts';
 import type { Refused } from './refusals.ts';
 import type { Subject } from './subjects.ts';

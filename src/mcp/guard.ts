@@ -1,9 +1,9 @@
 /** `svc mcp guard`: a proxy between a client and one MCP server, both on pipes. Standard output is the client's. */
+import { type Credential, GatewayCalls } from '../client/calls.ts';
+import type { GatewayAddress } from '../client/environment.ts';
 import { messageOf } from '../core/base/text.ts';
 import { nameOfCommand, openChild, wholeEnvironment } from './child.ts';
-import type { GatewayAddress } from './environment.ts';
 import { Gateway } from './gateway.ts';
-import { type Credential, GatewayCalls } from './gateway-calls.ts';
 import { FROM_CLIENT } from './json-bounds.ts';
 import { PinStore } from './pin-store.ts';
 import { Session } from './session.ts';
@@ -25,7 +25,7 @@ const LAST_ANSWERS_MS = 5_000;
 export async function guard({ address, credential, server, command, pinsPath }: GuardOptions): Promise<number> {
   const log = (line: string): void => void process.stderr.write(`svc mcp guard: ${line}\n`);
   const pins = new PinStore(pinsPath); // first: it may refuse, and nothing must be open then
-  const calls = new GatewayCalls(address.url);
+  const calls = new GatewayCalls(address);
   const signals = new Signals(credential, address.grpc);
   const agent = new MessageWriter(process.stdout);
   let close: (status: number) => void = () => {};

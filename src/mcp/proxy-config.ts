@@ -1,9 +1,9 @@
 /** The file of `svc mcp proxy`: where it listens, and the servers behind it. */
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
+import { WayError } from '../client/faults.ts';
 import { isMapping } from '../core/base/mapping.ts';
 import { messageOf } from '../core/base/text.ts';
-import { SettingError } from './environment.ts';
 import type { Fields } from './json-rpc.ts';
 import { isServerName, SERVER_NAME_RULE } from './subjects.ts';
 
@@ -45,7 +45,7 @@ export async function readProxyConfig(path: string, env: Environment): Promise<P
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw new SettingError(`cannot read ${path}: ${messageOf(error)}`, 'It is the YAML file of svc mcp proxy.');
+    throw new WayError('setting', `cannot read ${path}: ${messageOf(error)}`, 'It is the YAML file of svc mcp proxy.');
   }
   return proxyConfigIn(text, path, env);
 }
@@ -54,7 +54,7 @@ export function proxyConfigIn(text: string, path: string, env: Environment): Pro
   const document = parseDocument(text);
   const [mistake] = document.errors;
   const wrong = (problem: string): never => {
-    throw new SettingError(`${path}: ${problem}`, 'See docs/mcp.md for an example.');
+    throw new WayError('setting', `${path}: ${problem}`, 'See docs/mcp.md for an example.');
   };
   if (mistake !== undefined) wrong(mistake.message.split('\n')[0] ?? 'not YAML');
   const read: unknown = document.toJS({ maxAliasCount: 10 });

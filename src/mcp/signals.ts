@@ -3,7 +3,7 @@
  * it cannot. The one file that imports the SDK.
  */
 import { type AgentClient, createAgentClient, type Signal } from 'svc-gateway-sdk';
-import type { Credential } from './gateway-calls.ts';
+import type { Credential } from '../client/calls.ts';
 
 export type OnSignal = (signal: Signal) => void;
 

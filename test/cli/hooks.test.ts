@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createCliHome } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const TOKEN = 'token-of-coder-0123456789-0123456789';
@@ -136,34 +137,40 @@ describe('svc hooks', () => {
     expect((await home.svc(['doctor', tool])).status).toBe(1);
   });
 
-  test.each(TOOLS)('doctor asks the gateway as %s does, with the token', async (tool) => {
+  const problem = (text: string) => ({ status: 1, stderr: expect.stringContaining(text) });
+  const examinations = (tool: string) => {
     const home = openHome();
-    const closed = await startTestGateway();
-    await closed.stop();
-    const examined = async (url: string, token = TOKEN, ...more: readonly string[]) => {
+    return async (url: string, token = TOKEN, ...more: readonly string[]) => {
       await home.svc(['uninstall', tool]);
       await home.svc(['install', tool, '--url', url, ...more]);
       return home.svc(['doctor', tool], '', token);
     };
-    const problem = (text: string) => ({ status: 1, stderr: expect.stringContaining(text) });
+  };
+
+  test.each(TOOLS)('doctor asks the gateway as %s does, with the token', async (tool) => {
+    const examined = examinations(tool);
     expect(await examined(gateway.url)).toMatchObject({
       status: 0,
       stderr: expect.stringContaining('as acme/dev/coder'),
     });
-    expect(await examined(`http://${gateway.grpc}`)).toMatchObject(problem("as the gateway's gRPC port does"));
-    expect(await examined(closed.url)).toMatchObject(problem('no gateway answers there'));
     expect(await examined(gateway.url, 'x')).toMatchObject(problem('does not know the token'));
+    expect((await examined(gateway.url, ADMIN_KEY, '--agent', 'acme/dev/coder')).status).toBe(0);
+  });
+
+  test('doctor says what is wrong with the address or the credential', async () => {
+    const examined = examinations('claude-code');
+    expect(await examined(`http://${gateway.grpc}`)).toMatchObject(problem("as the gateway's gRPC port does"));
+    expect(await examined(`http://127.0.0.1:${await freePort()}`)).toMatchObject(problem('no gateway answers there'));
     expect(await examined(gateway.url, '')).toMatchObject(problem('SVC_AGENT_TOKEN is not set here'));
     expect(await examined(gateway.url, TOKEN, '--agent', 'acme/dev/other')).toMatchObject(
       problem('is that of acme/dev/coder, and the hooks ask as acme/dev/other'),
     );
     expect(await examined(gateway.url, ADMIN_KEY)).toMatchObject(problem('is an API key'));
-    const made = { name: `globex-${tool}`, scopes: ['write'], org_id: 'globex' };
+    const made = { name: 'globex', scopes: ['write'], org_id: 'globex' };
     const { key } = (await gateway.call('POST', '/api/v1/iam/api-keys', made)).body;
     expect(await examined(gateway.url, key, '--agent', 'acme/dev/coder')).toMatchObject(
       problem('does not take a check for acme/dev/coder'),
     );
-    expect((await examined(gateway.url, ADMIN_KEY, '--agent', 'acme/dev/coder')).status).toBe(0);
   });
 
   test('an agent that it does not know is a mistake', async () => {
@@ -189,7 +196,9 @@ describe('svc hooks', () => {
       status: 0,
       answer: {
         permissionDecision: 'deny',
-        permissionDecisionReason: expect.stringMatching(/^svc hooks: blocked, because .*ECONNREFUSED/),
+        permissionDecisionReason: expect.stringMatching(
+          /^svc hooks: blocked, because the gateway at .* cannot be reached: the connection was refused/,
+        ),
       },
     });
   });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { renderError } from '../../src/cli/errors.ts';
-import { proxyFor } from '../../src/cli/remote/proxy-choice.ts';
-import { messageThrough } from '../../src/cli/remote/through-proxy.ts';
+import { unreachable } from '../../src/cli/remote/http.ts';
+import { proxyFor } from '../../src/client/proxy-choice.ts';
+import { messageThrough } from '../../src/client/through-proxy.ts';
 import { type Certificate, selfSigned } from '../support/certificate.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { startFakeServer } from '../support/fake-server.ts';
@@ -279,7 +280,9 @@ describe('proxy', () => {
       headers: {},
       signal: new AbortController().signal,
     });
-    const errorOf = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
+    const errorOf = answer.catch(
+      (error: unknown) => renderError(unreachable('https://gateway.test', error), false).split('\n')[0],
+    );
     await isAsked;
     vi.advanceTimersByTime(10_000);
     expect(await errorOf).toBe(

@@ -139,7 +139,7 @@ describe.concurrent('svc mcp guard on its pipes', () => {
     await guard.ask(1, 'initialize', HELLO);
     const denied = (await guard.ask(2, 'tools/call', { name: 'steps' })).result;
     expect(denied.isError).toBe(true);
-    expect(textOf(denied)).toContain('the gateway at http://127.0.0.1:9 cannot be reached: nothing listens there');
+    expect(textOf(denied)).toContain('the gateway at http://127.0.0.1:9 cannot be reached: the connection was refused');
     expect((await guard.ask(3, 'tools/list')).error.message).toContain('cannot be reached');
   });
 

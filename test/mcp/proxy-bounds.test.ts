@@ -5,8 +5,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Credential, GatewayCalls } from '../../src/client/calls.ts';
 import { Gateway } from '../../src/mcp/gateway.ts';
-import { type Credential, GatewayCalls } from '../../src/mcp/gateway-calls.ts';
 import { Bodies, type Body } from '../../src/mcp/http/body.ts';
 import { Callers } from '../../src/mcp/http/identity.ts';
 import { Sessions } from '../../src/mcp/http/sessions.ts';
@@ -117,7 +117,7 @@ describe('svc mcp proxy', () => {
 
     test('once, also when many requests come at the same time', async () => {
       const asked = gateway({ own: owner });
-      const calls = new GatewayCalls(`http://127.0.0.1:${port}/behind/`);
+      const calls = new GatewayCalls({ apiUrl: `http://127.0.0.1:${port}/behind`, proxy: undefined });
       const callers = new Callers(calls, fallback);
       const claims = await Promise.all(Array.from({ length: 50 }, () => callers.callerIn(bearing('own'))));
       claims.push(await callers.callerIn(bearing('own')));
@@ -130,7 +130,7 @@ describe('svc mcp proxy', () => {
 
     test('and lets a key speak for the agent of the proxy, if it has one', async () => {
       const asked = gateway({ chosen: key });
-      const calls = new GatewayCalls(`http://127.0.0.1:${port}`);
+      const calls = new GatewayCalls({ apiUrl: `http://127.0.0.1:${port}`, proxy: undefined });
       for (const secret of ['chosen', 'svc_id_secret']) {
         expect(await new Callers(calls, fallback).callerIn(bearing(secret))).toEqual({ secret, agent: fallback });
         expect(await new Callers(calls, undefined).callerIn(bearing(secret))).toMatchObject({ status: 403 });
@@ -142,7 +142,7 @@ describe('svc mcp proxy', () => {
 
     test("once for each stranger's token, a few at a time, and without waiting for long", async () => {
       const asked = gateway({ often: [429, { code: 'rate_limited', detail: 'too many requests' }] });
-      const calls = new GatewayCalls(`http://127.0.0.1:${port}`);
+      const calls = new GatewayCalls({ apiUrl: `http://127.0.0.1:${port}`, proxy: undefined });
       const callers = new Callers(calls, fallback);
       for (const _ of [1, 2]) expect(await callers.callerIn(bearing('who'))).toMatchObject({ status: 401 });
       expect(asked).toHaveLength(2);
@@ -156,7 +156,7 @@ describe('svc mcp proxy', () => {
     });
 
     test('and is unavailable while it cannot ask', async () => {
-      const calls = new GatewayCalls('http://127.0.0.1:9');
+      const calls = new GatewayCalls({ apiUrl: 'http://127.0.0.1:9', proxy: undefined });
       const refused = await new Callers(calls, fallback).callerIn(bearing('own'));
       expect(refused).toMatchObject({ status: 503, detail: expect.stringContaining('cannot be reached') });
       calls.close();
@@ -165,7 +165,7 @@ describe('svc mcp proxy', () => {
 
   test('gives a credential half of all sessions, and ends its channel with the last', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-proxy-'));
-    const calls = new GatewayCalls('http://127.0.0.1:9');
+    const calls = new GatewayCalls({ apiUrl: 'http://127.0.0.1:9', proxy: undefined });
     const signals = new SignalPool({ address: '127.0.0.1:9', tls: false });
     const sessions = new Sessions(() => undefined, { sessions: 4 });
     const opened = async (credential: string): Promise<number> => {
@@ -202,7 +202,7 @@ describe('svc mcp proxy', () => {
   test('starts so many servers for a credential, and so many for all', async () => {
     const limits = { processes: 5, processesOfCredential: 3 };
     const sessions = new Sessions(() => undefined, limits);
-    const calls = new GatewayCalls('http://127.0.0.1:9');
+    const calls = new GatewayCalls({ apiUrl: 'http://127.0.0.1:9', proxy: undefined });
     const signals = new SignalPool({ address: '127.0.0.1:9', tls: false });
     const folder = mkdtempSync(join(tmpdir(), 'svc-proxy-'));
     const opened = async (credential: string, processes: number): Promise<string | undefined> => {

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { GatewayCalls } from '../../src/client/calls.ts';
 import { Gateway } from '../../src/mcp/gateway.ts';
-import { GatewayCalls } from '../../src/mcp/gateway-calls.ts';
 import type { Message } from '../../src/mcp/json-rpc.ts';
 import { PinStore } from '../../src/mcp/pin-store.ts';
 import { accept } from '../../src/mcp/pins.ts';
@@ -75,7 +75,10 @@ describe('a session', () => {
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);
     });
-    calls = new GatewayCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    calls = new GatewayCalls({
+      apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      proxy: undefined,
+    });
     session = open();
   });
   afterEach(async () => {

@@ -2,12 +2,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { connect } from 'node:http2';
 import { createServer } from 'node:net';
+import { GatewayCalls } from '../../client/calls.ts';
+import { proxyFor } from '../../client/proxy-choice.ts';
 import { agentKeyOf, parseAgentKey } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
 import { ownHooks, settingsIn } from '../../hooks/documents.ts';
 import { readText } from '../../hooks/files.ts';
 import type { CodingAgent, Fields } from '../../hooks/tools.ts';
-import { GatewayCalls } from '../../mcp/gateway-calls.ts';
 import { EXIT, type ExitStatus } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { note } from '../terminal/output.ts';
@@ -77,14 +78,15 @@ function optionIn(command: string, name: string): string | undefined {
 async function askGateway(
   coding: CodingAgent,
   { url, agent: named }: Asking,
-  { SVC_AGENT_TOKEN: token = '', SVC_AGENT }: NodeJS.ProcessEnv,
+  env: NodeJS.ProcessEnv,
 ): Promise<{ readonly agent: string } | string> {
+  const { SVC_AGENT_TOKEN: token = '', SVC_AGENT } = env;
   if (token === '')
     return `SVC_AGENT_TOKEN is not set here: set it where ${coding.title} runs, to the token that \`svc agents register\` has shown`;
   if (!/^[\x21-\x7e]+$/.test(token))
     return 'SVC_AGENT_TOKEN is not a token: it has white space or other characters than ASCII';
   const claimed = named ?? (coding.name === 'claude-code' ? undefined : SVC_AGENT || undefined);
-  const calls = new GatewayCalls(url);
+  const calls = new GatewayCalls({ apiUrl: url, proxy: proxyFor(url, env) });
   try {
     const self = await calls.get('api/v1/agents/self', { bearer: token });
     if (self.kind === 'unreachable')

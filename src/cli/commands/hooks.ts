@@ -2,6 +2,8 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PACKAGE_ROOT } from '../../app/package-files.ts';
+import { DEFAULT_URL } from '../../client/environment.ts';
+import { proxyFor } from '../../client/proxy-choice.ts';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { ask, readEvent } from '../../hooks/ask.ts';
@@ -14,7 +16,6 @@ import type { Invocation, Run } from '../invocation.ts';
 import { parseApiUrl } from '../remote/target.ts';
 import { note } from '../terminal/output.ts';
 
-const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_TIMEOUT_SECS = 600;
 
 export const install: Run = async (invocation) => {
@@ -61,17 +62,18 @@ async function askGateway({ args, options, env }: Invocation): Promise<string> {
   if (token === undefined || !/^[\x21-\x7e]+$/.test(token)) throw new Error('SVC_AGENT_TOKEN is not set to a token');
   const timeoutSecs = options.count('timeout', '--timeout', 1) ?? DEFAULT_TIMEOUT_SECS;
   const agent = options.text('agent') ?? env.SVC_AGENT;
-  return ask({
-    url: `${urlOf(options.text('url'), env)}/api/v1/hooks/${name}`,
-    headers: {
-      authorization: `Bearer ${token}`,
-      'x-svc-hook-timeout': String(timeoutSecs),
-      ...(agent === undefined || agent === '' ? {} : { 'x-svc-agent': agent }),
-    },
-    event: await readEvent(process.stdin),
-    // The gateway answers before the agent gives up, and so does this.
-    timeoutMs: timeoutSecs * 1000 - Math.min(1000, timeoutSecs * 100),
-  });
+  const apiUrl = urlOf(options.text('url'), env);
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    'x-svc-hook-timeout': String(timeoutSecs),
+    ...(agent === undefined || agent === '' ? {} : { 'x-svc-agent': agent }),
+  };
+  const content = await readEvent(process.stdin);
+  // The gateway answers before the agent gives up, and so does this.
+  const withinMs = timeoutSecs * 1000 - Math.min(1000, timeoutSecs * 100);
+  const call = { method: 'POST', path: `/api/v1/hooks/${name}`, headers, content } as const;
+  return ask({ apiUrl, proxy: proxyFor(apiUrl, env) }, call, withinMs);
 }
 
 export function agentOf({ args: [name = ''] }: Invocation): CodingAgent {
@@ -102,7 +104,7 @@ export function installationOf({ options, globals, env }: Invocation): Installat
 }
 
 const urlOf = (given: string | undefined, env: NodeJS.ProcessEnv): string =>
-  parseApiUrl(given || env.SVC_GATEWAY_URL || env.SVC_CLI_API_URL || DEFAULT_URL).replace(/\/+$/, '');
+  parseApiUrl(given || env.SVC_GATEWAY_URL || env.SVC_CLI_API_URL || DEFAULT_URL);
 
 export async function onFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -1,5 +1,6 @@
 /** `svc mcp guard|proxy|pins`: policy, approvals and operators' control for MCP servers. */
-import { credentialIn, gatewayIn, SettingError } from '../../mcp/environment.ts';
+import { credentialIn, gatewayIn } from '../../client/environment.ts';
+import { WayError } from '../../client/faults.ts';
 import { PinStore, pinsPath } from '../../mcp/pin-store.ts';
 import { accept, reset } from '../../mcp/pins.ts';
 import { isServerName, SERVER_NAME_RULE } from '../../mcp/subjects.ts';
@@ -79,7 +80,7 @@ async function explained(work: () => Promise<ExitStatus>): Promise<ExitStatus> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SettingError) throw new CliError(error.message, error.advice, { cause: error });
+    if (error instanceof WayError) throw new CliError(error.message, error.advice, { cause: error });
     throw error;
   }
 }

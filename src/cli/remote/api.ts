@@ -1,14 +1,14 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
+import { type Answer, isSuccess, unconfirmedIn } from '../../client/answer.ts';
 import { CliError, RefusedError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { isRows, type Row } from '../terminal/table.ts';
-import { type Answer, isSuccess, unconfirmedIn } from './answer.ts';
 import {
-  type HttpCall,
+  type ApiCall,
   isPage,
   jsonOf,
   misspoken,
@@ -168,7 +168,7 @@ export class Api {
   streamOf = (path: string, mediaType: string, body: unknown): Promise<Readable> =>
     this.#stream({ method: 'POST', path, body }, mediaType);
 
-  async #stream(call: HttpCall, mediaType: string): Promise<Readable> {
+  async #stream(call: ApiCall, mediaType: string): Promise<Readable> {
     const { headers, body } = await this.#answer({ ...call, isStream: true });
     const missing = headers['svc-incomplete'];
     if (typeof missing === 'string') note(missingNote(missing.split(', ')));
@@ -194,7 +194,7 @@ export class Api {
     return true;
   }
 
-  async #json(call: HttpCall, ...fields: readonly string[]): Promise<Row> {
+  async #json(call: ApiCall, ...fields: readonly string[]): Promise<Row> {
     const answer = await this.#answer(call);
     const body = jsonOf(this.target.apiUrl, answer);
     if (typeof body !== 'object' || body === null || !fields.some((field) => field in body)) throw this.#misspoken();
@@ -212,7 +212,7 @@ export class Api {
 
   #misspoken = (): CliError => misspoken(this.target.apiUrl);
 
-  async #answer(call: HttpCall): Promise<Answer> {
+  async #answer(call: ApiCall): Promise<Answer> {
     for (;;) {
       const answer = await this.#send(call);
       if (isSuccess(answer)) return answer;
@@ -228,7 +228,7 @@ export class Api {
     }
   }
 
-  async #send(call: HttpCall): Promise<Answer> {
+  async #send(call: ApiCall): Promise<Answer> {
     const bearer = await this.bearer();
     const first = await send(this.target, call, bearer);
     if (first.status !== 401) return first;

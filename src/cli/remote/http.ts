@@ -1,18 +1,26 @@
 /** Sends an HTTP request to a gateway, and explains its refusals in plain sentences. */
-import type { Agent, IncomingMessage } from 'node:http';
+import { type Answer, statusOf, unreadAnswer, wholeAnswer } from '../../client/answer.ts';
+import { Connection, type Gateway, type HttpCall, noAnswer } from '../../client/connection.ts';
+import {
+  CUT,
+  causeOf,
+  certificateAdvice,
+  isNotHttp,
+  isNotTls,
+  REASONS,
+  reasonOf,
+  WayError,
+} from '../../client/faults.ts';
 import { codeOf } from '../../core/base/text.ts';
-import { CliError, UnreachableError } from '../errors.ts';
+import { CliError, UnreachableError, usageError } from '../errors.ts';
 import { printable } from '../terminal/printable.ts';
 import { counted } from '../terminal/words.ts';
-import { type Answer, messageTo, statusOf, unreadAnswer, wholeAnswer } from './answer.ts';
-import { CUT, causeOf, certificateAdvice, isNotHttp, isNotTls, REASONS, reasonOf } from './faults.ts';
-import type { Gateway } from './target.ts';
 
 const ANSWER_TIMEOUT_MS = 20_000;
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-export type HttpCall = {
+export type ApiCall = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: Query;
@@ -22,12 +30,12 @@ export type HttpCall = {
 };
 
 /** Resolves with whatever the gateway answers; rejects only when it cannot be reached, or takes too long. */
-export async function send(gateway: Gateway, call: HttpCall, bearer: string | undefined): Promise<Answer> {
+export async function send(gateway: Gateway, call: ApiCall, bearer: string | undefined): Promise<Answer> {
   const { apiUrl } = gateway;
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(new DOMException('no answer', 'TimeoutError')), ANSWER_TIMEOUT_MS);
+  const timer = setTimeout(() => limit.abort(noAnswer()), ANSWER_TIMEOUT_MS);
   try {
-    const message = await messageFrom(gateway, call, bearer, limit.signal);
+    const message = await connectionTo(gateway).open(httpCallOf(call, bearer), limit.signal);
     const status = statusOf(message);
     if (status >= 300 && status < 400) {
       message.destroy();
@@ -41,48 +49,31 @@ export async function send(gateway: Gateway, call: HttpCall, bearer: string | un
   }
 }
 
-/** When the signal is aborted, neither the head comes nor what is missing of the body. */
-async function messageFrom(
-  { apiUrl, proxy }: Gateway,
-  { method, path, query = {}, body }: HttpCall,
-  bearer: string | undefined,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
+const connections = new WeakMap<Gateway, Connection>();
+
+/** One for all requests of a command, so that they share what they have opened. */
+function connectionTo(gateway: Gateway): Connection {
+  const connection = connections.get(gateway) ?? new Connection(gateway);
+  connections.set(gateway, connection);
+  return connection;
+}
+
+function httpCallOf({ method, path, query = {}, body }: ApiCall, bearer: string | undefined): HttpCall {
   const parameters = new URLSearchParams(
     Object.entries(query).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)] as [string, string]],
     ),
   );
-  const url = new URL(`${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`);
-  const content = body === undefined ? undefined : JSON.stringify(body);
-  const headers = {
-    accept: 'application/json',
-    ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
-    ...(content === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(method === 'POST' ? { 'content-length': String(Buffer.byteLength(content ?? '')) } : {}),
+  return {
+    method,
+    path: `${path}${parameters.size === 0 ? '' : `?${parameters}`}`,
+    content: body === undefined ? undefined : JSON.stringify(body),
+    headers: {
+      accept: 'application/json',
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
   };
-  if (proxy !== undefined)
-    return (await import('./through-proxy.ts')).messageThrough(proxy, url, { method, headers, content, signal });
-  const http = await protocolOf(url);
-  return messageTo(http.request(url, { method, headers, signal, agent: agentOf(http) }), content);
-}
-
-type Protocol = Pick<typeof import('node:http'), 'request' | 'Agent'>;
-
-/** TLS is loaded only where it is needed. */
-const protocolOf = (url: URL): Promise<Protocol> =>
-  url.protocol === 'https:' ? import('node:https') : import('node:http');
-
-const agents = new Map<Protocol, Agent>();
-
-/**
- * Returns the agent that all requests of a command share, so that they share their connections. The environment may
- * send those of the default one through a proxy.
- */
-function agentOf(http: Protocol): Agent {
-  const agent = agents.get(http) ?? new http.Agent({ keepAlive: true });
-  agents.set(http, agent);
-  return agent;
 }
 
 function redirected(apiUrl: string, location = ''): CliError {
@@ -96,9 +87,17 @@ function redirected(apiUrl: string, location = ''): CliError {
 /** Errors already explained, such as those of a proxy, stay unchanged. */
 export function unreachable(apiUrl: string, error: unknown): CliError {
   if (error instanceof CliError) return error;
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), {
-    cause: error,
-  });
+  if (error instanceof WayError) return explained(error);
+  const message = `cannot reach the gateway at ${apiUrl}: ${printable(reasonOf(error))}`;
+  return new UnreachableError(message, adviceOn(causeOf(error)), { cause: error });
+}
+
+function explained(error: WayError): CliError {
+  const [message, advice] = [printable(error.message), printable(error.advice)];
+  if (error.kind === 'setting') return usageError(message, advice);
+  return error.kind === 'passing'
+    ? new UnreachableError(message, advice, { cause: error })
+    : new CliError(message, advice, { cause: error });
 }
 
 function adviceOn(cause: unknown): string {

@@ -2,9 +2,9 @@
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
+import { type Answer, wholeAnswer } from '../../client/answer.ts';
 import { printable } from '../terminal/printable.ts';
 import type { Row } from '../terminal/table.ts';
-import { type Answer, wholeAnswer } from './answer.ts';
 import type { Api } from './api.ts';
 import { type Query, unreachable } from './http.ts';
 
@@ -47,7 +47,7 @@ async function connect(api: Api, query: Query, signal: AbortSignal): Promise<Liv
     perMessageDeflate: false,
     ...(proxy === undefined
       ? {}
-      : { agent: (await import('./through-proxy.ts')).agentThrough(proxy, url.protocol === 'wss:') }),
+      : { agent: (await import('../../client/through-proxy.ts')).agentThrough(proxy, url.protocol === 'wss:') }),
   });
   // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
   const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 });

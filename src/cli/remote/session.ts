@@ -3,12 +3,13 @@
  * line).
  */
 
+import { type Answer, isSuccess } from '../../client/answer.ts';
+import type { Gateway } from '../../client/connection.ts';
 import { CliError, RefusedError } from '../errors.ts';
 import { note } from '../terminal/output.ts';
-import { type Answer, isSuccess } from './answer.ts';
 import { isPage, jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice } from './http.ts';
 import { isSecret, renewSession, type Session } from './session-file.ts';
-import type { Gateway, Target } from './target.ts';
+import type { Target } from './target.ts';
 
 /** A token that has less than this left is renewed first: it has to live until the request arrives. */
 const RENEW_AHEAD_SECS = 30;

@@ -1,5 +1,8 @@
 /** Which gateway a command talks to, with which key, and under which name its session is stored. */
 
+import type { Gateway } from '../../client/connection.ts';
+import { apiUrlIn, DEFAULT_URL } from '../../client/environment.ts';
+import { isLoopback, proxyFor } from '../../client/proxy-choice.ts';
 import { CliError, usageError } from '../errors.ts';
 import {
   type CliConfig,
@@ -9,13 +12,7 @@ import {
   unknownContext,
 } from '../files/config-file.ts';
 import type { Globals } from '../invocation.ts';
-import { isLoopback, type ProxySetting, proxyFor } from './proxy-choice.ts';
 import { isSecret } from './session-file.ts';
-
-const DEFAULT_API_URL = 'http://127.0.0.1:8080';
-
-/** The gateway's address, and the proxy on the way to it, if there is one. */
-export type Gateway = { readonly apiUrl: string; readonly proxy: ProxySetting | undefined };
 
 export type Target = Gateway & {
   /** The name of the context, or the URL of an unnamed one: what people read, and the name of the session. */
@@ -52,7 +49,7 @@ function targetFrom(globals: Globals, env: Environment, config: CliConfig): Targ
   const outranksVariable = given(globals.context) !== undefined ? context?.apiUrl : undefined;
   const url = urlFlag ?? outranksVariable ?? urlVariable ?? context?.apiUrl;
   if (name !== undefined && context === undefined) refuseUnknown(name, url, config);
-  const apiUrl = parseApiUrl(url ?? DEFAULT_API_URL);
+  const apiUrl = parseApiUrl(url ?? DEFAULT_URL);
   return {
     label: name ?? apiUrl,
     apiUrl,
@@ -91,23 +88,14 @@ function refuseUnknown(name: string, url: string | undefined, config: CliConfig)
   if (url === undefined) throw unknownContext(name, config);
 }
 
-/** Without the slash at its end, so that one gateway has one spelling. */
 export function parseApiUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    url === undefined ||
-    (url.protocol !== 'http:' && url.protocol !== 'https:') ||
-    url.username !== '' ||
-    url.password !== '' ||
-    url.search !== '' ||
-    url.hash !== ''
-  ) {
+  const apiUrl = apiUrlIn(text);
+  if (apiUrl === undefined)
     throw usageError(
       'the gateway URL must be http://host:port or https://host, with nothing after its path',
-      `For example: ${DEFAULT_API_URL}`,
+      `For example: ${DEFAULT_URL}`,
     );
-  }
-  return url.href.replace(/\/+$/, '');
+  return apiUrl;
 }
 
 /** True when a key sent there can be read on the way. */

@@ -1,11 +1,11 @@
 /** Who calls the proxy: the bearer of a request and the agent that it names, and whether they may be believed. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Credential, GatewayCalls } from '../../client/calls.ts';
+import { kindOf } from '../../client/environment.ts';
 import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
-import { kindOf } from '../environment.ts';
 import { Gateway } from '../gateway.ts';
-import type { Credential, GatewayCalls } from '../gateway-calls.ts';
 
 /** Why nobody is believed to call, as HTTP says it. */
 export type Refusal = { readonly status: 401 | 403 | 503; readonly error: string | undefined; readonly detail: string };

@@ -1,13 +1,13 @@
 /** `svc mcp proxy`: MCP servers behind one Streamable HTTP address, for agents that the gateway knows. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { GatewayCalls } from '../../client/calls.ts';
+import type { GatewayAddress } from '../../client/environment.ts';
 import type { AgentIdentity } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { basicEnvironment, openChild } from '../child.ts';
-import type { GatewayAddress } from '../environment.ts';
 import { Gateway } from '../gateway.ts';
-import { GatewayCalls } from '../gateway-calls.ts';
 import { RPC_CODE } from '../json-rpc.ts';
 import { PinStore } from '../pin-store.ts';
 import type { ProxyConfig, UpstreamSetting } from '../proxy-config.ts';
@@ -56,7 +56,7 @@ class Proxy {
 
   constructor(options: ProxyOptions) {
     this.#options = options;
-    this.#calls = new GatewayCalls(options.address.url);
+    this.#calls = new GatewayCalls(options.address);
     this.#callers = new Callers(this.#calls, options.agent);
     this.#signals = new SignalPool(options.address.grpc);
     this.#pins = new PinStore(options.pinsPath);

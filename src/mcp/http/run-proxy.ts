@@ -1,5 +1,5 @@
 /** `svc mcp proxy` from its start to its end by a signal. */
-import { agentNamed, gatewayIn } from '../environment.ts';
+import { agentNamed, gatewayIn } from '../../client/environment.ts';
 import { pinsPath } from '../pin-store.ts';
 import { readProxyConfig } from '../proxy-config.ts';
 import { startProxy } from './proxy.ts';

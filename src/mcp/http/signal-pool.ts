@@ -1,6 +1,7 @@
 /** Keeps a channel of signals for each credential in use, shared by its sessions. */
-import type { GatewayAddress } from '../environment.ts';
-import type { Credential } from '../gateway-calls.ts';
+
+import type { Credential } from '../../client/calls.ts';
+import type { GatewayAddress } from '../../client/environment.ts';
 import { Signals } from '../signals.ts';
 import { bindingOf } from './identity.ts';
 

@@ -2,15 +2,15 @@
  * Calls of the gateway's Connect methods, and of what only its API has, over kept connections, each answered, refused
  * or given up within its time.
  */
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, type RequestOptions, request as requestHttps } from 'node:https';
-import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { urlToHttpOptions } from 'node:url';
 import { type AgentIdentity, agentKeyOf } from '../core/base/ids.ts';
 import { isMapping } from '../core/base/mapping.ts';
-import { codeOf, messageOf } from '../core/base/text.ts';
-import type { Fields } from './json-rpc.ts';
+import { codeOf } from '../core/base/text.ts';
+import type { Answer } from './answer.ts';
+import { Connection, type Gateway, type HttpCall } from './connection.ts';
+import { unreachableText } from './faults.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The agent in whose name the gateway is asked, and the credential: the agent's own token, or an API key or access
@@ -42,53 +42,36 @@ const TIMEOUT_MS = 5_000;
 const OUTAGE_MS = 1_000;
 const RETRY_MS = 100;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
-const MAX_CONNECTIONS = 64;
 
 /** Members that only newer gateways know. An older one refuses them by name, and is asked without. */
 const OPTIONAL_MEMBERS = ['supportedObligations', 'outcome', 'error'];
 
 /** A Connect method takes a body; what is only read has none. */
 type Call = { readonly path: string; readonly body?: Fields; readonly options: CallOptions };
-type Answered = { readonly status: number; readonly text: string; readonly retryAfterSecs: number };
 
 export class GatewayCalls {
   readonly url: string;
-  readonly #agent: HttpAgent;
-  readonly #request: typeof requestHttp;
-  /** Taken from the URL once: for each call, that would be a fifth of its time. */
-  readonly #to: RequestOptions;
-  readonly #path: string;
+  readonly #connection: Connection;
   readonly #unknown = new Set<string>();
 
-  /** `url` is that of the HTTP API. */
-  constructor(url: string) {
-    this.url = url;
-    const base = new URL(url.endsWith('/') ? url : `${url}/`);
-    const isTls = base.protocol === 'https:';
-    const options = { keepAlive: true, maxSockets: MAX_CONNECTIONS, scheduling: 'lifo' } as const;
-    this.#agent = isTls ? new HttpsAgent(options) : new HttpAgent(options);
-    this.#request = isTls ? requestHttps : requestHttp;
-    const { hostname, ...to } = urlToHttpOptions(base);
-    const host = typeof hostname === 'string' ? hostname : '';
-    // The host's name for TLS: node:http would work it out for each call, even without TLS.
-    const servername = isTls && isIP(host) === 0 ? host : '';
-    this.#to = { ...to, hostname: host, servername, agent: this.#agent };
-    this.#path = base.pathname;
+  constructor(gateway: Gateway) {
+    this.url = gateway.apiUrl;
+    this.#connection = new Connection(gateway);
   }
 
   /** A Connect method. Never rejects. */
   post(method: string, body: Fields, options: CallOptions = {}): Promise<Reply> {
-    return this.#call({ path: `${this.#path}svc.governance.v1.${method}`, body, options });
+    return this.#call({ path: `/svc.governance.v1.${method}`, body, options });
   }
 
   /** Calls the API at a path, such as `api/v1/agents/self`. Never rejects. */
   get(path: string, options: CallOptions): Promise<Reply> {
-    return this.#call({ path: `${this.#path}${path}`, options });
+    return this.#call({ path: `/${path}`, options });
   }
 
   /** Hands something over to the API at a path. Never rejects. */
   send(path: string, body: Fields, options: CallOptions): Promise<Reply> {
-    return this.#call({ path: `${this.#path}${path}`, body, options });
+    return this.#call({ path: `/${path}`, body, options });
   }
 
   async #call(call: Call): Promise<Reply> {
@@ -107,21 +90,22 @@ export class GatewayCalls {
   }
 
   close(): void {
-    this.#agent.destroy();
+    this.#connection.close();
   }
 
   async #try(call: Call, endMs: number) {
-    let answered: Answered;
+    let answered: Answer;
     try {
-      answered = await this.#exchange(call, endMs - performance.now());
+      const within = { withinMs: endMs - performance.now(), maxBytes: MAX_ANSWER_BYTES };
+      answered = await this.#connection.ask(this.#httpCallOf(call), within);
     } catch (error) {
-      const reason = `the gateway at ${this.url} cannot be reached: ${whyOf(error)}`;
+      const reason = unreachableText(this.url, error);
       // All that is sent may be sent again: the gateway knows an operation by its id.
       return isPassing(error)
         ? ({ kind: 'again', reason, afterMs: RETRY_MS } as const)
         : ({ kind: 'unreachable', reason } as const);
     }
-    const { status, text, retryAfterSecs } = answered;
+    const { status, text, headers } = answered;
     const read = fieldsIn(text);
     if (status === 200 && read !== undefined) return { kind: 'answer', body: read } as const;
     if (typeof read?.code !== 'string') {
@@ -132,7 +116,11 @@ export class GatewayCalls {
     const reason = typeof said === 'string' ? said : read.code;
     if (read.code === 'invalid_argument' && this.#isUnknown(reason)) return { kind: 'without', reason } as const;
     if (status === 429 || status === 503)
-      return { kind: 'again', reason, afterMs: Math.max(RETRY_MS, retryAfterSecs * 1_000) } as const;
+      return {
+        kind: 'again',
+        reason,
+        afterMs: Math.max(RETRY_MS, (Number(headers['retry-after'] ?? 0) || 0) * 1_000),
+      } as const;
     return { kind: 'refused', code: read.code, reason } as const;
   }
 
@@ -155,63 +143,23 @@ export class GatewayCalls {
     return member !== undefined;
   }
 
-  #exchange(
-    { path, body: fields, options: { bearer, agent, deadlineMs } }: Call,
-    timeoutMs: number,
-  ): Promise<Answered> {
-    return new Promise((resolve, reject) => {
-      const body = fields === undefined ? undefined : JSON.stringify(this.#known(fields));
-      const request = this.#request({
-        ...this.#to,
-        path,
-        method: body === undefined ? 'GET' : 'POST',
-        headers: {
-          ...(body === undefined
-            ? {}
-            : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
-          ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
-          // Headers have bytes, and names may have any letters.
-          ...(agent === undefined ? {} : { 'x-svc-agent': Buffer.from(agentKeyOf(agent)).toString('latin1') }),
-          ...(deadlineMs === undefined ? {} : { 'connect-timeout-ms': String(Math.ceil(deadlineMs)) }),
-        },
-      });
-      const timer = setTimeout(() => request.destroy(new Error('no answer in time')), Math.max(1, timeoutMs));
-      const settle = (error: unknown, answered?: Answered): void => {
-        clearTimeout(timer);
-        if (answered === undefined) reject(error);
-        else resolve(answered);
-      };
-      request.once('error', settle);
-      request.once('response', (response) => read(response, settle));
-      request.end(body);
-    });
+  #httpCallOf({ path, body, options: { bearer, agent, deadlineMs } }: Call): HttpCall {
+    return {
+      method: body === undefined ? 'GET' : 'POST',
+      path,
+      content: body === undefined ? undefined : JSON.stringify(this.#known(body)),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        // Headers have bytes, and names may have any letters.
+        ...(agent === undefined ? {} : { 'x-svc-agent': Buffer.from(agentKeyOf(agent)).toString('latin1') }),
+        ...(deadlineMs === undefined ? {} : { 'connect-timeout-ms': String(Math.ceil(deadlineMs)) }),
+      },
+    };
   }
 }
 
-function read(response: IncomingMessage, settle: (error: unknown, answered?: Answered) => void): void {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  response.on('data', (piece: Buffer) => {
-    size += piece.length;
-    if (size > MAX_ANSWER_BYTES) response.destroy(new Error('its answer is too large'));
-    else pieces.push(piece);
-  });
-  response.once('error', settle);
-  response.once('aborted', () => settle(Object.assign(new Error('the connection was cut'), { code: 'ECONNRESET' })));
-  response.once('end', () => {
-    const retryAfterSecs = Number(response.headers['retry-after'] ?? 0);
-    settle(undefined, {
-      status: response.statusCode ?? 0,
-      text: Buffer.concat(pieces).toString('utf8'),
-      retryAfterSecs: Number.isFinite(retryAfterSecs) ? retryAfterSecs : 0,
-    });
-  });
-}
-
 const isPassing = (error: unknown): boolean => ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error) ?? '');
-
-const whyOf = (error: unknown): string =>
-  codeOf(error) === 'ECONNREFUSED' ? 'nothing listens there' : messageOf(error) || (codeOf(error) ?? 'unknown error');
 
 function fieldsIn(text: string): Fields | undefined {
   try {

@@ -6,32 +6,49 @@ export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
+  /** There is more of it than the caller reads. */
+  readonly isCut: boolean;
   /** Given instead of the text, for a caller that reads it piece by piece. */
   readonly body?: IncomingMessage;
 };
 
 /** Sends the request, and resolves with the head of the answer. If the connection breaks later, the body fails. */
-export async function messageTo(request: ClientRequest, content: string | undefined): Promise<IncomingMessage> {
+export async function messageTo(
+  request: ClientRequest,
+  content: string | Buffer | undefined,
+): Promise<IncomingMessage> {
   request.on('error', () => undefined);
   request.end(content);
   const [message] = (await once(request, 'response')) as [IncomingMessage];
   return message;
 }
 
-/** Reads the body, but little beyond `maxLength`. Rejects when the connection breaks before its end. */
-export async function wholeAnswer(message: IncomingMessage, maxLength = Infinity): Promise<Answer> {
-  let text = '';
-  for await (const chunk of message.setEncoding('utf8')) {
-    text += chunk as string;
-    if (text.length > maxLength) break;
-  }
-  return { status: statusOf(message), headers: message.headers, text };
+/** Reads the body, but little beyond `maxBytes`. Rejects when the connection breaks before its end. */
+export function wholeAnswer(message: IncomingMessage, maxBytes = Infinity): Promise<Answer> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  const answer = (isCut: boolean): Answer => {
+    const text = Buffer.concat(pieces).toString('utf8');
+    return { status: statusOf(message), headers: message.headers, text, isCut };
+  };
+  return new Promise((resolve, reject) => {
+    message.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      size += piece.length;
+      if (size <= maxBytes) return;
+      resolve(answer(true));
+      message.destroy();
+    });
+    message.once('end', () => resolve(answer(false)));
+    message.on('error', reject);
+  });
 }
 
 export const unreadAnswer = (message: IncomingMessage): Answer => ({
   status: statusOf(message),
   headers: message.headers,
   text: '',
+  isCut: false,
   body: message,
 });
 

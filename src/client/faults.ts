@@ -1,5 +1,19 @@
-import { codeOf } from '../../core/base/text.ts';
-import { printable } from '../terminal/printable.ts';
+/** Why a gateway cannot be reached, in words for people. Text from elsewhere in them is as it came. */
+import { codeOf } from '../core/base/text.ts';
+
+/** What stands between a client and its gateway: a line what is wrong, and a sentence what to do. */
+export class WayError extends Error {
+  readonly advice: string;
+  /** `setting`: in the environment or in options. `passing`: trying again may help. */
+  readonly kind: 'setting' | 'passing' | 'lasting';
+
+  constructor(kind: WayError['kind'], message: string, advice: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'WayError';
+    this.kind = kind;
+    this.advice = advice;
+  }
+}
 
 export const CUT = 'the connection was closed';
 
@@ -30,12 +44,15 @@ export function reasonOf(error: unknown): string {
   if (isNotTls(cause)) return 'the server there does not speak TLS';
   return (
     REASONS[codeOf(cause) ?? ''] ??
-    (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed')
+    (cause instanceof Error ? cause.message.replace(ADVICE_OF_NODE, '') : 'the connection failed')
   );
 }
 
 /** Added by Node.js 24, on options that users of `svc` do not give. */
 const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
+
+export const unreachableText = (apiUrl: string, error: unknown): string =>
+  error instanceof WayError ? error.message : `the gateway at ${apiUrl} cannot be reached: ${reasonOf(error)}`;
 
 /** Explains how to fix a certificate; undefined if the error is not about one. */
 export function certificateAdvice(error: unknown): string | undefined {

@@ -12,10 +12,8 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { CliError, UnreachableError, usageError } from '../errors.ts';
-import { printable } from '../terminal/printable.ts';
 import { messageTo } from './answer.ts';
-import { certificateAdvice, reasonOf } from './faults.ts';
+import { certificateAdvice, reasonOf, WayError } from './faults.ts';
 import type { ProxySetting } from './proxy-choice.ts';
 
 /** Shorter than a command waits for an answer, so that the error names the proxy. */
@@ -34,7 +32,7 @@ type Proxy = {
 type Call = {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly content?: string | undefined;
+  readonly content?: string | Buffer | undefined;
   readonly signal: AbortSignal;
 };
 
@@ -125,7 +123,8 @@ function proxyIn({ variable, text }: ProxySetting): Proxy {
   const full = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw usageError(
+    throw new WayError(
+      'setting',
       `${variable} is not a proxy URL that svc can use`,
       'It must be http://host:port or https://host:port, optionally with user:password@ before the host.',
     );
@@ -151,28 +150,29 @@ function decoded(text: string): string {
   }
 }
 
-const directly = (target: string): string =>
-  `add ${printable(target.replace(/:\d+$/, ''))} to NO_PROXY to connect without it`;
+const directly = (target: string): string => `add ${target.replace(/:\d+$/, '')} to NO_PROXY to connect without it`;
 
-function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError {
+function lostOn(proxy: Proxy, target: string, error: unknown): WayError {
   const advice = certificateAdvice(error) ?? `Fix ${proxy.variable}, or ${directly(target)}.`;
-  return new UnreachableError(
-    `cannot reach the proxy ${proxy.name} on the way to ${printable(target)}: ${reasonOf(error)}`,
+  return new WayError(
+    'passing',
+    `cannot reach the proxy ${proxy.name} on the way to ${target}: ${reasonOf(error)}`,
     advice,
-    { cause: error },
+    error,
   );
 }
 
 /** The proxy may recover later. Wrong credentials are 401 to tinyproxy. */
-function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): CliError {
+function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): WayError {
   const { name, variable, credentials } = proxy;
   if (statusCode === 407 || statusCode === 401) {
-    return new CliError(
+    return new WayError(
+      'lasting',
       `the proxy ${name} ${credentials === undefined ? 'requires a user and password' : `rejects the user and password in ${variable}`}`,
       `Set ${variable} to ${name.replace('//', '//user:password@')}, with special characters percent-encoded, or ${directly(target)}.`,
     );
   }
-  const message = `the proxy ${name} cannot connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;
+  const message = `the proxy ${name} cannot connect to ${target}: it answers ${`${statusCode} ${statusMessage}`.trim()}`;
   const advice = `Check the URL of the gateway, ask the operator of the proxy, or ${directly(target)}.`;
-  return statusCode >= 500 ? new UnreachableError(message, advice) : new CliError(message, advice);
+  return new WayError(statusCode >= 500 ? 'passing' : 'lasting', message, advice);
 }
