@@ -36,6 +36,7 @@ export async function openLocalDoors(options: LocalDoorsOptions): Promise<LocalD
       if (isOpen) switchboard.receive(io, messages);
     }),
     notify: onNotice,
+    ownerOf: (credential) => (isOpen ? switchboard.ownerOf(credential) : undefined),
     deliverTo: (given) => {
       receiver = given;
     },

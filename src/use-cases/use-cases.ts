@@ -6,6 +6,7 @@
 import type { AccountUseCases } from '../accounts/accounts.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import type { WitnessStatement } from '../core/audit/witness.ts';
+import type { AgentIdentity, SecretDigest } from '../core/base/ids.ts';
 import type { Page, PageRequest } from '../core/base/page.ts';
 import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/commands.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
@@ -56,6 +57,8 @@ export type Origin = {
 export type Link = {
   /** The home of operations that begin here; undefined: the gateway is outside a cluster. */
   readonly home?: string | undefined;
+  /** The agent of this token, where that can be told at once. Undefined: it has to be asked for. */
+  ownerOf?(credential: SecretDigest): AgentIdentity | undefined;
   /** `type` is repeated here because the compiler infers the rest from it. */
   ask<T extends CommandType>(
     command: CommandOf<T> & { readonly type: T },

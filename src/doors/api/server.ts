@@ -54,8 +54,6 @@ export type RouteServerOptions = {
   readonly onRequest?: () => void;
 };
 
-type Head = Omit<RawRequest, 'body' | 'params'>;
-
 /** Adds the whole HTTP API to the engine: every row of the table, and an answer for everything else. */
 export function serveRoutes(engine: Engine, options: RouteServerOptions): void {
   const server = new RouteServer(options);
@@ -104,11 +102,10 @@ class RouteServer {
     const method = (verb === 'head' ? 'get' : verb) as Method;
     const guarded = new RouteHead(request, exchange, addressOf);
     if (!guarded.read(request)) return;
-    const head = headOf(guarded);
-    const respond = this.#responder(exchange, head, verb, path);
+    const { headers } = guarded;
+    const respond = this.#responder(exchange, headers, verb, path);
     const match = this.#router.match(method, path);
-    if (isPreflight(verb, head.headers))
-      return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
+    if (isPreflight(verb, headers)) return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
     if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
     if (match.kind === 'no-method')
       return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
@@ -116,12 +113,14 @@ class RouteServer {
     if (refusal !== undefined) return respond(fail(refusal));
     const inProgress = this.#inProgress.get(match.route);
     if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
-    const take = (body: BodyResult): void => this.#take(match.route, { params: match.params, ...head }, body, respond);
+    const { route, params } = match;
+    const unparsed = route.access === 'agent' ? new AgentRequest(guarded, params) : unparsedOf(guarded, params);
+    const take = (body: BodyResult): void => this.#take(route, unparsed, body, respond);
     if (method === 'get') take(NO_BODY);
     else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
   }
 
-  #responder(exchange: Exchange, { headers }: Head, verb: string, path: string): Respond {
+  #responder(exchange: Exchange, headers: ReadonlyMap<string, string>, verb: string, path: string): Respond {
     const { corsOrigins, onCut } = this.#options;
     const sending: Sending = {
       headers: [
@@ -175,10 +174,8 @@ class RouteServer {
   /** The row says in the words of its protocol who it does not know, and what is wrong with the rest. */
   async #answerAgent(route: AgentRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     const refusal = refuseUnknown(request.query, route.query);
-    return route.handle(
-      { ...request, body: refusal === undefined ? body : { kind: 'refused', refusal } },
-      this.#options.ports,
-    );
+    const read = refusal === undefined ? body : ({ kind: 'refused', refusal } as const);
+    return route.handle(Object.assign(request, { body: read }), this.#options.ports);
   }
 
   /** A valid bearer is a caller of its own, who does not feel what others at its address have used up. */
@@ -257,17 +254,16 @@ export const overLimitOfStranger = (link: Link, address: string): ReturnType<typ
 class RouteHead extends GuardedHead {
   readonly headers = new Map<string, string>();
 
-  override read(request: RequestHead): boolean {
-    request.forEach((name, value) => {
-      this.headers.set(name, value);
-    });
-    return super.read(request);
+  protected override take(name: string, value: string): void {
+    this.headers.set(name, value);
+    super.take(name, value);
   }
 }
 
-function headOf(guarded: RouteHead): Head {
+function unparsedOf(guarded: RouteHead, params: Unparsed['params']): Unparsed {
   const { address, authorization, headers, query } = guarded;
   return {
+    params,
     headers,
     query: new URLSearchParams(query),
     remoteAddress: address,
@@ -279,6 +275,39 @@ function headOf(guarded: RouteHead): Head {
       },
     },
   };
+}
+
+/**
+ * Rows for agents are asked as often as checks are, and read little of a request: the rest is only looked up for who
+ * reads it.
+ */
+class AgentRequest implements RawRequest {
+  readonly #guarded: RouteHead;
+  readonly params: Unparsed['params'];
+  readonly headers: ReadonlyMap<string, string>;
+  /** Set when it is whole. */
+  body: RawRequest['body'] = NO_BODY;
+  #query: URLSearchParams | undefined = undefined;
+
+  constructor(guarded: RouteHead, params: Unparsed['params']) {
+    this.#guarded = guarded;
+    this.params = params;
+    this.headers = guarded.headers;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.#guarded.query);
+    return this.#query;
+  }
+  get remoteAddress(): string {
+    return this.#guarded.address;
+  }
+  get bearer(): string | undefined {
+    return bearerOf(this.#guarded.authorization);
+  }
+  get caller(): RawRequest['caller'] {
+    return this.#guarded;
+  }
 }
 
 /** Refuses what a page could make a browser send in its user's place, or read under a host name of its own. */

@@ -4,7 +4,7 @@ import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { optional, readBody } from '../api/body.ts';
-import { textAt } from '../engine/raw-body.ts';
+import { areTextsOrNone, isMappingOrNone, isTextOrNone, textAt } from '../engine/raw-body.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
@@ -59,16 +59,20 @@ export type Evaluation = {
 };
 
 export function readEvaluation(body: unknown): Result<Evaluation, Fault> {
-  const read = readBody(evaluation, body);
+  const read = isUsual(body) ? ok(body) : readBody(evaluation, body);
   if (!read.ok) return read;
   const { subject, action, resource, context } = read.value;
-  const op = readOp(context?.trace_id, context?.span_id);
+  const op = readOp(context?.trace_id ?? undefined, context?.span_id ?? undefined);
   if (!op.ok) return op;
   // As it was sent: the schema's copy would not have every member.
   const sent = body as JsonObject;
-  const attributes = attempt(() =>
-    readStructJson(Object.fromEntries(MEMBERS.map((name) => [name, sent[name] ?? {}])), 'evaluation'),
-  );
+  const all = {
+    subject: sent['subject'] ?? {},
+    action: sent['action'] ?? {},
+    resource: sent['resource'] ?? {},
+    context: sent['context'] ?? {},
+  };
+  const attributes = attempt(() => readStructJson(all, 'evaluation'));
   if (!attributes.ok) return attributes;
   return ok({
     agent: subject.type === 'agent' ? subject.id : undefined,
@@ -81,6 +85,42 @@ export function readEvaluation(body: unknown): Result<Evaluation, Fault> {
     },
   });
 }
+
+type Usual = {
+  readonly subject: { readonly type: string; readonly id: string };
+  readonly action: { readonly name: string };
+  readonly resource: { readonly type: string; readonly id: string };
+  readonly context?:
+    | {
+        readonly trace_id?: string | null | undefined;
+        readonly span_id?: string | null | undefined;
+        readonly supported_obligations?: readonly string[] | null | undefined;
+      }
+    | null
+    | undefined;
+};
+
+function isUsual(body: unknown): body is Usual {
+  if (!isMapping(body)) return false;
+  const { subject, action, resource, context } = body;
+  return (
+    isTyped(subject) &&
+    isMapping(action) &&
+    typeof action['name'] === 'string' &&
+    isMappingOrNone(action['properties']) &&
+    isTyped(resource) &&
+    isMappingOrNone(context) &&
+    isTextOrNone(context?.['trace_id']) &&
+    isTextOrNone(context?.['span_id']) &&
+    areTextsOrNone(context?.['supported_obligations'])
+  );
+}
+
+const isTyped = (entity: unknown): boolean =>
+  isMapping(entity) &&
+  typeof entity['type'] === 'string' &&
+  typeof entity['id'] === 'string' &&
+  isMappingOrNone(entity['properties']);
 
 function readOp(traceId: string | undefined, spanId: string | undefined): Result<Question['op'], Fault> {
   if (traceId === undefined && spanId === undefined) return ok(undefined);

@@ -43,6 +43,7 @@ export class GuardedHead implements Caller {
   #forwarded: string[] | undefined = undefined;
   readonly #exchange: Exchange;
   readonly #addressOf: AddressOf | undefined;
+  #address: string | undefined = undefined;
 
   constructor({ method, query }: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined) {
     this.method = method;
@@ -53,7 +54,7 @@ export class GuardedHead implements Caller {
 
   /** To be called before the handler of the request returns. False: it is cut off without an answer. */
   read(request: RequestHead): boolean {
-    request.forEach((name, value) => this.#take(name, value));
+    request.forEach((name, value) => this.take(name, value));
     if (!this.#isSoundlyFramed || !this.#exchange.asksForBody(this.#expectation)) {
       this.#exchange.close();
       return false;
@@ -80,8 +81,16 @@ export class GuardedHead implements Caller {
     return this.#exchange.isOver;
   }
 
-  /** The peer of the connection, or the client that trusted proxies name in its place. '' once it is over. */
+  /**
+   * The peer of the connection, or the client that trusted proxies name in its place. '' where it is first asked for
+   * once it is over. To ask the engine costs as much as a small check.
+   */
   get address(): string {
+    this.#address ??= this.#findAddress();
+    return this.#address;
+  }
+
+  #findAddress(): string {
     const peer = this.#exchange.remoteAddress();
     if (this.#addressOf === undefined || peer === '') return peer;
     return this.#addressOf(peer, this.#forwarded ?? NOT_FORWARDED);
@@ -90,7 +99,7 @@ export class GuardedHead implements Caller {
   /** Gets each header that is not read here. */
   protected takeOther(_name: string, _value: string): void {}
 
-  #take(name: string, value: string): void {
+  protected take(name: string, value: string): void {
     switch (name) {
       case 'content-type':
         this.contentType = value || undefined;

@@ -101,7 +101,8 @@ export class GovernedCalls {
     const check = async (): Promise<Result<CheckAnswer, Fault>> => {
       const speaker = await vouch();
       if (!speaker.ok) return speaker;
-      const act = { traceId, spanId, ...subject, dryRun: false, supportedObligations: supported };
+      const { action, resource, attributes } = subject;
+      const act = { traceId, spanId, action, resource, attributes, dryRun: false, supportedObligations: supported };
       const command = doorCheckOf(speaker.value, act);
       return command.ok ? (await this.#ports.link.ask(command.value, caller)).reply : command;
     };

@@ -3,17 +3,18 @@
  * result mean that the policy has no opinion, and the tool runs: neither is ever answered.
  */
 import { z } from 'zod';
+import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { optional, readBody } from '../api/body.ts';
 import { verdictFields } from '../api/shapes.ts';
-import { jsonOf, textAt } from '../engine/raw-body.ts';
+import { areTextsOrNone, isMappingOrNone, isTextOrNone, jsonOf, textAt } from '../engine/raw-body.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { HttpReply, HttpResponse, RawRequest, Route } from '../engine/route.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
-import { judge, type Question, recordRefusal, type Verdict, verdictJson } from '../rpc/judge.ts';
+import { addVerdict, judge, type Question, recordRefusal, type Verdict } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
 
@@ -77,7 +78,7 @@ async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
   const verdict = await judge(ports, bearer.value, claimed, question.value);
   if (!verdict.ok) return ok(errorOf(verdict.fault));
   const { value } = verdict;
-  return ok({ status: 200, body: { result: { decision: DECISION[value.decision], ...verdictJson(value) } } });
+  return ok({ status: 200, body: { result: addVerdict({ decision: DECISION[value.decision] }, value) } });
 }
 
 /** Returns the legible parts of a malformed request; '' for the others. */
@@ -89,41 +90,57 @@ function legibleIn(body: unknown): { readonly action: string; readonly resource:
 }
 
 function readInput(body: unknown): Result<Question, Fault> {
-  const shape = readBody(anyRequest, body);
-  if (!shape.ok) return shape;
-  const { input } = body as { readonly input: JsonObject };
+  const input = isMapping(body) ? body['input'] : undefined;
+  if (!isMapping(input)) {
+    const shape = readBody(anyRequest, body);
+    return shape.ok ? invalid('input', 'must be a JSON object') : shape;
+  }
   if (Object.hasOwn(input, 'action') && Object.hasOwn(input, 'tool'))
     return invalid('input', 'must have either action or tool, not both');
   return Object.hasOwn(input, 'action') ? readAction(body, input) : readTool(body, input);
 }
 
 function readTool(body: unknown, input: JsonObject): Result<Question, Fault> {
+  const { tool, args } = input;
+  if (isMapping(tool) && typeof tool['name'] === 'string' && isMappingOrNone(args) && isUsual(input))
+    return questionOf(input, { action: 'tool.call', resource: tool['name'] }, args);
   const read = readBody(toolRequest, body);
   if (!read.ok) return read;
-  return questionOf(read.value.input, { action: 'tool.call', resource: read.value.input.tool.name }, input['args']);
+  return questionOf(read.value.input, { action: 'tool.call', resource: read.value.input.tool.name }, args);
 }
 
 function readAction(body: unknown, input: JsonObject): Result<Question, Fault> {
+  const { action, resource, attributes } = input;
+  if (typeof action === 'string' && isTextOrNone(resource) && isMappingOrNone(attributes) && isUsual(input))
+    return questionOf(input, { action, resource: resource ?? '' }, attributes);
   const read = readBody(actionRequest, body);
   if (!read.ok) return read;
-  const { action, resource = '' } = read.value.input;
-  return questionOf(read.value.input, { action, resource }, input['attributes']);
+  const { input: known } = read.value;
+  return questionOf(known, { action: known.action, resource: known.resource ?? '' }, attributes);
 }
 
-type More = z.output<z.ZodObject<typeof inputFields>>;
+type More = {
+  readonly trace_id?: string | null | undefined;
+  readonly span_id?: string | null | undefined;
+  readonly supported_obligations?: readonly string[] | null | undefined;
+};
+
+const isUsual = (input: JsonObject): input is JsonObject & More =>
+  isTextOrNone(input['trace_id']) && isTextOrNone(input['span_id']) && areTextsOrNone(input['supported_obligations']);
 
 /** `sent`: the attributes as they came, of which the schema's copy would not have every member. */
 function questionOf(
-  { trace_id, span_id, supported_obligations = [] }: More,
+  { trace_id: traceId = null, span_id: spanId = null, supported_obligations }: More,
   what: { readonly action: string; readonly resource: string },
   sent: unknown,
 ): Result<Question, Fault> {
-  if ((trace_id === undefined) !== (span_id === undefined))
+  if ((traceId === null) !== (spanId === null))
     return invalid('input', 'must have both trace_id and span_id, or neither');
   const read = attempt(() => readStructJson(sent ?? {}, 'input'));
   if (!read.ok) return read;
-  const op = trace_id === undefined || span_id === undefined ? undefined : { traceId: trace_id, spanId: span_id };
-  return ok({ ...what, attributes: read.value, op, supportedObligations: supported_obligations });
+  const op = traceId === null || spanId === null ? undefined : { traceId, spanId };
+  const { action, resource } = what;
+  return ok({ action, resource, attributes: read.value, op, supportedObligations: supported_obligations ?? [] });
 }
 
 /** As OPA itself reports errors. Not 2xx, so the tool does not run. */

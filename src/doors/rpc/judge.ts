@@ -50,14 +50,15 @@ export async function judge(
   question: Question,
 ): Promise<Result<Verdict, Fault>> {
   const { action, resource, attributes, op, supportedObligations } = question;
-  const refused = { claimed, action, resource };
   const speaker = speakerFor(bearer, claimed);
-  if (!speaker.ok) return denied(ports, bearer, { ...refused, reason: explain(speaker.fault) }, 'credential');
+  if (!speaker.ok)
+    return denied(ports, bearer, { claimed, action, resource, reason: explain(speaker.fault) }, 'credential');
   // Never cut: a forbidden part could follow the cut.
   if (isLongerThan(resource, MAX_RESOURCE_BYTES))
-    return denied(ports, bearer, { ...refused, reason: TOO_LONG }, 'no_rule');
+    return denied(ports, bearer, { claimed, action, resource, reason: TOO_LONG }, 'no_rule');
   const command = doorCheckOf(speaker.value, {
-    ...(op ?? { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') }),
+    traceId: op?.traceId ?? randomBytes(16).toString('hex'),
+    spanId: op?.spanId ?? randomBytes(8).toString('hex'),
     action,
     resource,
     attributes,
@@ -65,7 +66,7 @@ export async function judge(
     supportedObligations,
   });
   if (!command.ok) {
-    const recorded = await recordRefusal(ports, bearer, { ...refused, reason: explain(command.fault) });
+    const recorded = await recordRefusal(ports, bearer, { claimed, action, resource, reason: explain(command.fault) });
     return recorded.ok ? command : recorded;
   }
   const { reply, auditId } = await ports.link.ask(command.value);
@@ -85,14 +86,26 @@ export async function judgePassage(
   claimed: string | undefined,
   question: Omit<Question, 'op'> & { readonly traceId: string | undefined },
 ): Promise<Result<Verdict, Fault>> {
-  const { traceId = randomBytes(16).toString('hex'), ...rest } = question;
-  const op = { traceId, spanId: randomBytes(8).toString('hex') };
-  const verdict = await judge(ports, bearer, claimed, { ...rest, op });
+  const { action, resource, attributes, supportedObligations } = question;
+  const op = {
+    traceId: question.traceId ?? randomBytes(16).toString('hex'),
+    spanId: randomBytes(8).toString('hex'),
+  };
+  const verdict = await judge(ports, bearer, claimed, { action, resource, attributes, op, supportedObligations });
   if (!verdict.ok || verdict.value.decision !== 'allow') return verdict;
   const speaker = speakerFor(bearer, claimed);
   assert(speaker.ok, 'what was allowed has a speaker');
   const opId = `${op.traceId}:${op.spanId}` as OpId;
-  const completion = { type: 'complete-op', ...speaker.value, opId, outcome: 'success', error: undefined } as const;
+  const { agent, credential, principal } = speaker.value;
+  const completion = {
+    type: 'complete-op',
+    agent,
+    credential,
+    principal,
+    opId,
+    outcome: 'success',
+    error: undefined,
+  } as const;
   const end = async () => (await ports.link.ask(completion)).reply;
   let completed = await end();
   // Nobody else would ever end it: it would take its place, and what it has reserved, until an operator does.
@@ -170,16 +183,19 @@ export async function recordRefusal(
 }
 
 /** As the doors that answer JSON show a verdict: null where there is nothing. */
-export const verdictJson = (verdict: Verdict): JsonObject => ({
-  reason: verdict.reason,
-  cause: verdict.cause ?? null,
-  policy: verdict.policy ?? null,
-  rule_id: verdict.ruleId ?? null,
-  audit_id: verdict.auditId ?? null,
-  op_id: verdict.opId ?? null,
-  ...(verdict.approvalId !== undefined && { approval_id: verdict.approvalId }),
-  ...(verdict.remedy !== undefined && { remedy: verdict.remedy }),
-  ...(verdict.obligations.length > 0 && {
-    obligations: verdict.obligations.map(({ id, type, properties }) => ({ id, type, properties })),
-  }),
-});
+export const verdictJson = (verdict: Verdict): JsonObject => addVerdict({}, verdict);
+
+/** The same behind what the door says first. One by one: see `doorCheckOf`. */
+export function addVerdict(json: Record<string, unknown>, verdict: Verdict): JsonObject {
+  json['reason'] = verdict.reason;
+  json['cause'] = verdict.cause ?? null;
+  json['policy'] = verdict.policy ?? null;
+  json['rule_id'] = verdict.ruleId ?? null;
+  json['audit_id'] = verdict.auditId ?? null;
+  json['op_id'] = verdict.opId ?? null;
+  if (verdict.approvalId !== undefined) json['approval_id'] = verdict.approvalId;
+  if (verdict.remedy !== undefined) json['remedy'] = verdict.remedy;
+  if (verdict.obligations.length > 0)
+    json['obligations'] = verdict.obligations.map(({ id, type, properties }) => ({ id, type, properties }));
+  return json;
+}

@@ -37,6 +37,9 @@ export async function knownBearer(
       "no credential presented; send the agent's token, or an API key with x-svc-agent, as Authorization: Bearer …",
     );
   const credential = digestOfPresented(token);
+  const known = ports.link.ownerOf?.(credential);
+  if (known !== undefined) return ok({ authorization, owner: known, credential, principal: undefined });
+  void origin?.address; // which can be told only while its connection is there
   const { reply } = await ports.link.ask({ type: 'find-agent', credential });
   if (!reply.ok) return reply;
   const { agent: owner } = reply.value;

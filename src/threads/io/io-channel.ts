@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
 import { type Outlet, toThread } from '../batcher.ts';
 import { decodeToIo, encodeToMain } from '../codec.ts';
 import type { IoNotice, IoToMain, MainToDoors } from '../protocol.ts';
@@ -14,6 +15,8 @@ export type IoReceiver = {
 export type IoChannel = {
   readonly outlet: Outlet<IoToMain>;
   notify(notice: IoNotice): void;
+  /** See `Link`: only for doors in the thread that decides. */
+  ownerOf?(credential: SecretDigest): AgentIdentity | undefined;
   /** Call it once. */
   deliverTo(receiver: IoReceiver): void;
 };

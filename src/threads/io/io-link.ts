@@ -57,6 +57,7 @@ const BEARERS = '/bearers';
 
 /** The doors' end of a channel: sends requests to what decides them, and takes the replies. */
 export class IoLink implements Link {
+  readonly #channel: IoChannel;
   readonly #batcher: Batcher<IoToMain>;
   readonly #waiting = new Pending<Settle, Origin>();
   readonly #options: IoLinkOptions;
@@ -76,6 +77,7 @@ export class IoLink implements Link {
   #finalAnswer: Recorded<unknown> | undefined;
 
   constructor(channel: IoChannel, options: IoLinkOptions) {
+    this.#channel = channel;
     this.#options = options;
     this.#openPlaces = Math.ceil(options.maxPending / 4);
     this.#quota = new CallerQuota(2 * this.#openPlaces);
@@ -88,6 +90,10 @@ export class IoLink implements Link {
 
   get home(): string | undefined {
     return this.#options.home;
+  }
+
+  ownerOf(credential: SecretDigest): AgentIdentity | undefined {
+    return this.#finalAnswer === undefined ? this.#channel.ownerOf?.(credential) : undefined;
   }
 
   get pending(): number {

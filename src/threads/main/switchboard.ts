@@ -1,3 +1,4 @@
+import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
 import { assertNever } from '../../core/base/result.ts';
 import type { Command } from '../../core/commands.ts';
 import type { Governor } from '../../core/governor.ts';
@@ -45,6 +46,12 @@ export class Switchboard {
     events.dropThread(io);
     governor.isWatched = events.isWatched;
     controlStreams.dropThread(io);
+  }
+
+  /** The agent of this token, unless this gateway catches up with others, which may have changed it. */
+  ownerOf(credential: SecretDigest): AgentIdentity | undefined {
+    const { gate, governor } = this.#options;
+    return gate === undefined || gate.isOpen ? governor.agents.ownerOf(credential)?.identity : undefined;
   }
 
   /** A batch of messages from the doors. Commands are applied in their order, and recorded as one batch. */
