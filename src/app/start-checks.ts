@@ -85,7 +85,7 @@ const hasContent = (path: string): boolean => existsSync(path) && statSync(path)
 
 export type FoundParts = ReturnType<typeof lookForParts>;
 
-/** Parts that are open, and those found before this start added to them. */
+/** The state before this start adds to it. */
 export type OpenedParts = {
   readonly dataDir: string;
   readonly found: FoundParts;

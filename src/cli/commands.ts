@@ -15,7 +15,7 @@ import { SESSION_COMMANDS } from './session-commands.ts';
 /** The help of `svc`, in this order. */
 export const GROUPS: readonly GroupRow[] = [
   { name: 'serve', summary: 'start the gateway' },
-  { name: 'status', summary: 'show how the gateway is, and what needs attention' },
+  { name: 'status', summary: 'show the health of the gateway, and what needs attention' },
   { name: 'login', summary: 'exchange an API key for a session' },
   { name: 'logout', summary: 'delete the local session' },
   { name: 'whoami', summary: 'show the session' },
@@ -24,18 +24,18 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'ops', summary: 'list, watch, pause, resume and terminate operations' },
   { name: 'halt', summary: 'stop everything in a scope' },
   { name: 'halts', summary: 'list and release halts' },
-  { name: 'approvals', summary: 'decide what agents ask people for' },
+  { name: 'approvals', summary: 'decide on the approvals that agents request' },
   { name: 'agents', summary: 'register and remove agents' },
   { name: 'logs', summary: 'read and follow the audit log' },
-  { name: 'changes', summary: 'list what people and files have changed' },
+  { name: 'changes', summary: 'list changes made by people and files' },
   { name: 'topology', summary: 'show orgs, teams and agents' },
   { name: 'stats', summary: 'count checks, denies and spend' },
   { name: 'budgets', summary: 'show spend and caps' },
   { name: 'limits', summary: 'show what limits of policies have counted' },
-  { name: 'prices', summary: 'show what tokens of a model cost' },
+  { name: 'prices', summary: 'show the token prices of models' },
   { name: 'keys', summary: 'create and revoke API keys' },
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
-  { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
+  { name: 'webhooks', summary: 'report events to people by HTTP calls' },
   { name: 'policy', summary: 'validate, test, explain, reload and publish policies' },
   { name: 'cluster', summary: 'show and forget gateways of a cluster, or leave it' },
   { name: 'audit', summary: 'verify and export the audit log, and send it elsewhere' },
@@ -64,7 +64,7 @@ const BETWEEN: readonly OptionRow[] = [
 ];
 const SHADOW: OptionRow = {
   flags: '--shadow <how>',
-  meaning: 'only what a shadow decides otherwise',
+  meaning: 'only checks that a shadow decides differently',
   choices: ['differs'],
 };
 const LOG_FILTERS: readonly OptionRow[] = [
@@ -93,7 +93,7 @@ const READING: readonly CommandRow[] = [
   },
   {
     synopsis: 'changes',
-    summary: 'list what people and files have changed, newest first',
+    summary: 'list changes made by people and files, newest first',
     options: [...BETWEEN, ORG, LIMIT],
     example: 'svc changes --since 1d',
     load: async () => (await import('./commands/changes.ts')).ls,
@@ -145,7 +145,7 @@ const READING: readonly CommandRow[] = [
   },
   {
     synopsis: 'prices show <model>',
-    summary: 'show what tokens of a model cost, per million',
+    summary: 'show the token prices of models, per million',
     options: [{ flags: '--provider <provider>', meaning: 'who serves the model (default: the model says it)' }],
     example: 'svc prices show claude-sonnet-4-5',
     load: async () => (await import('./commands/prices.ts')).run,
@@ -163,7 +163,7 @@ const CLUSTER: readonly CommandRow[] = [
     synopsis: 'cluster forget <name>',
     summary: 'forget a gateway that will not return, 10 minutes after its lease at the earliest',
     options: [
-      { flags: '--unspent', meaning: 'free what it was granted and has not spent (default: charge it)' },
+      { flags: '--unspent', meaning: 'free its unspent grants (default: charge them)' },
       { flags: '-y, --yes', meaning: 'do not ask for confirmation' },
     ],
     example: 'svc cluster forget gateway-3',
@@ -235,7 +235,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   },
   {
     synopsis: 'webhooks rm <id>',
-    summary: 'delete a webhook, with what waits for it',
+    summary: 'delete a webhook and its waiting messages',
     example: 'svc webhooks rm 0b0c…',
     load: async () => (await import('./commands/webhooks.ts')).rm,
   },
@@ -316,11 +316,11 @@ const ADMINISTRATION: readonly CommandRow[] = [
       {
         flags: '--witness <path...>',
         meaning:
-          'what a witness has kept of the log: its file, syslog lines, or the log of another gateway or an export of it',
+          'statements kept by a witness of the log: its file, syslog lines, or the log of another gateway or an export of it',
       },
       {
         flags: '--witness-actor <actor...>',
-        meaning: 'whose statements in the other log are about this one, if it is a witness of several',
+        meaning: 'the authors of statements about this log in the other one, if it is a witness of several',
       },
       {
         flags: '--peers',
@@ -405,7 +405,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   },
   {
     synopsis: 'hooks run <tool>',
-    summary: 'what an installed hook runs: an event on standard input, the answer on standard output; 2 blocks',
+    summary: 'run by an installed hook: an event on standard input, the answer on standard output; 2 blocks',
     options: [...ASKED, { flags: '--timeout <secs>', meaning: 'how long the hook may take (default: 600)' }],
     argumentWords: CODING_AGENT_NAMES,
     example: 'svc hooks run codex --url https://svc.example.com < event.json',

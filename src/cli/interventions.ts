@@ -26,7 +26,7 @@ const HALTS: readonly CommandRow[] = [
   },
   {
     synopsis: 'halts release <id>',
-    summary: 'release a halt, what it had paused runs again; the beginning of its id is enough',
+    summary: 'release a halt; operations it had paused run again; the beginning of its id is enough',
     options: [{ flags: '--reason <text>', meaning: 'why', isRequired: true }],
     example: 'svc halts release 0b0c2a51 --reason "rotated"',
     load: async () => (await import('./commands/halts.ts')).release,

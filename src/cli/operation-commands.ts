@@ -40,7 +40,7 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
     summary: 'list operations in flight and recently ended ones',
     options: [
       { flags: '--state <state>', meaning: 'only in this state', choices: [...OP_STATES, 'completed'] },
-      { flags: '--ended <how>', meaning: 'only those that ended so', choices: OP_ENDS },
+      { flags: '--ended <how>', meaning: 'only operations that ended in this way', choices: OP_ENDS },
       ...DECIDED_BY,
       ORG,
       TEAM,

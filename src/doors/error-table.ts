@@ -83,7 +83,7 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
   },
   conflict: {
     meaning: 'the present state does not allow this, such as a token of another agent, or a limit on API keys',
-    remedy: 'Do what `detail` says.',
+    remedy: 'Follow `detail`.',
   },
   policy_invalid: {
     meaning: 'the policy files have mistakes, listed in `problems`; the previous set stays in force',

@@ -6,7 +6,7 @@ export type TokenUsage = {
   readonly model: string;
   /** Who serves the model; undefined: the model says it. */
   readonly provider: string | undefined;
-  /** With those that were read from a cache or written to it. */
+  /** Including those read from a cache or written to it. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;

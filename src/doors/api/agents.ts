@@ -17,7 +17,7 @@ import { agentPage, agentRegistered, ownAgent, recordedRefusal } from './shapes.
 import { agentView, identityView, pageView } from './views.ts';
 
 const refusal = z.strictObject({
-  action: z.string().meta({ description: 'What the agent has asked for, as far as it could be read.' }),
+  action: z.string().meta({ description: 'The requested action, as far as it could be read.' }),
   resource: z.string(),
   reason: z.string().meta({ description: 'Why it is refused.' }),
 });
@@ -114,7 +114,7 @@ export const agentRoutes: readonly Route[] = [
     method: 'get',
     path: '/api/v1/agents/self',
     access: { scope: 'read' },
-    summary: "Shows whose token the caller has; 404 with any other credential than an agent's own token",
+    summary: "Shows the owner of the caller's token; 404 for any credential but an agent's own token",
     answers: { 200: ownAgent },
     refusals: [404],
     handle: none,
@@ -125,7 +125,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents/self/refusals',
     access: 'agent',
     limit: 'none',
-    summary: 'Puts on record what was refused on the side of the agent, without a check',
+    summary: 'Records a refusal on the side of the agent, without a check',
     body: refusal,
     answers: { 200: recordedRefusal },
     refusals: [415],

@@ -71,7 +71,7 @@ export const budgetRoutes: readonly Route[] = [
     method: 'post',
     path: '/api/v1/usage',
     access: { scope: 'write' },
-    summary: 'Records what an agent has spent',
+    summary: 'Records the spending of an agent',
     answers: { 200: usageStatus },
     ...withBody(usage, record),
   },

@@ -45,7 +45,7 @@ export const changeRoutes: readonly Route[] = [
     method: 'get',
     path: '/api/v1/changes',
     access: { scope: 'read' },
-    summary: 'Lists what people and files have changed, newest first',
+    summary: 'Lists changes made by people and files, newest first',
     query: ['org_id', 'since', 'until', 'per_page', 'cursor'],
     answers: { 200: changesPage },
     handle: list,

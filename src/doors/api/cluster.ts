@@ -12,7 +12,7 @@ import { memberForgotten, memberList } from './shapes.ts';
 const forgetting = z.strictObject({
   name: z.string().meta({ description: 'The name of the gateway.' }),
   unspent: optionalOr(z.enum(['charge', 'free'], 'must be charge or free'), 'charge').meta({
-    description: 'What becomes of what it was granted and has not reported as spent.',
+    description: 'The fate of its grants that are not reported as spent.',
   }),
 });
 
@@ -46,7 +46,7 @@ export const clusterRoutes: readonly Route[] = [
     method: 'get',
     path: '/api/v1/cluster',
     access: { scope: 'read' },
-    summary: 'Lists the gateways that act as one; 404 for one that is alone',
+    summary: 'Lists the gateways of the cluster; 404 for a gateway outside one',
     answers: { 200: memberList },
     refusals: [404, 503],
     handle: list,

@@ -90,7 +90,7 @@ export const haltRoutes: readonly Route[] = [
     method: 'post',
     path: '/api/v1/halts/:id/release',
     access: { scope: 'admin' },
-    summary: 'Releases a halt, and resumes what it had paused',
+    summary: 'Releases a halt, and resumes the operations it had paused',
     answers: { 200: haltReleased },
     ...withBody(release, releaseOne),
   },

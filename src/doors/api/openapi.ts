@@ -95,14 +95,14 @@ const TAGS: Readonly<Record<string, string>> = {
   halts: 'Stops that hold.',
   approvals: 'Actions that wait for a person.',
   webhooks: 'Notifications over HTTP.',
-  changes: 'What people and files have changed.',
+  changes: 'Changes made by people and files.',
   stats: 'Checks, denies, spend and latency, of the last minutes to the last month.',
   cluster: 'Several gateways.',
   hooks: 'Coding agents that ask before and after each tool.',
   agents: 'Registered agents.',
   budgets: 'Spend and caps.',
-  limits: 'What limits of policies have counted.',
-  prices: 'What tokens of models cost.',
+  limits: 'Counts of the limits of policies.',
+  prices: 'Token prices of models.',
   usage: 'What was spent.',
   policies: 'Rules in force.',
   stream: 'Live events.',
@@ -166,7 +166,7 @@ const HEADERS = {
   'Sec-WebSocket-Version': header('`13`'),
   'Set-Cookie': header('Sets, renews or clears the refresh cookie.'),
   'Content-Disposition': header('File name for saving the response.'),
-  'svc-incomplete': header('Of a cluster: gateways that did not answer, so that what they have is missing.'),
+  'svc-incomplete': header('In a cluster: gateways that did not answer, so that their rows are missing.'),
 } as const;
 type HeaderName = keyof typeof HEADERS;
 

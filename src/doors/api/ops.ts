@@ -101,7 +101,7 @@ const completion = z.strictObject({
     z
       .string()
       .refine((text) => !isLongerThan(text, MAX_ERROR_BYTES), `must be at most ${MAX_ERROR_BYTES} bytes`)
-      .meta({ description: 'What went wrong, of a failure; at most 1,024 bytes.' }),
+      .meta({ description: 'The error of a failure; at most 1,024 bytes.' }),
   ),
 });
 

@@ -192,7 +192,7 @@ export const policyRoutes: readonly Route[] = [
     access: { scope: 'read' },
     isQueued: true,
     summary:
-      'Explains what policies decide for a check, how each rule evaluates, and what would overrule them; records nothing',
+      'Explains the decision of the policies on a check, the result of each rule, and what would overrule them; records nothing',
     answers: { 200: policyExplanation },
     refusals: [409, 503],
     ...withBody(check, explain),
@@ -210,7 +210,7 @@ export const policyRoutes: readonly Route[] = [
     method: 'post',
     path: '/api/v1/policies',
     access: { scope: 'admin' },
-    summary: 'Publishes policies to all gateways of a cluster, all or none; 404 for one that is alone',
+    summary: 'Publishes policies to all gateways of a cluster, all or none; 404 for a gateway outside one',
     answers: { 200: policyReload },
     refusals: [404, 409, 503],
     ...withBody(publishing, publish),

@@ -192,7 +192,7 @@ export const policyLifeRoutes: readonly Route[] = [
     method: 'get',
     path: '/api/v1/policies/shadow',
     access: { scope: 'read' },
-    summary: 'Shows the shadow, and what it decides otherwise',
+    summary: 'Shows the shadow, and the checks it decides differently',
     answers: { 200: shadowStatus },
     refusals: [404],
     handle: getShadow,

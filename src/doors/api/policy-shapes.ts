@@ -33,8 +33,8 @@ export const policyDiff = z.strictObject({
       document: z.string(),
       scope: z.string(),
       rule_id: z.string().nullable().meta({ description: 'null: the document itself.' }),
-      before: written.meta({ description: 'As it is written; null of what was added.' }),
-      after: written.meta({ description: 'As it is written; null of what was removed.' }),
+      before: written.meta({ description: 'As written; null for an addition.' }),
+      after: written.meta({ description: 'As written; null for a removal.' }),
     }),
   ),
 });
@@ -54,8 +54,8 @@ export const shadowStatus = z.strictObject({
   expires_at: rfc3339,
   by: z.string(),
   checks: z.int().meta({ description: 'Compared so far.' }),
-  differing: z.int().meta({ description: 'Those that it decides otherwise.' }),
-  errors: z.int().meta({ description: 'Those on which it failed.' }),
+  differing: z.int().meta({ description: 'Checks that it decides differently.' }),
+  errors: z.int().meta({ description: 'Checks on which it failed.' }),
   changes: z
     .array(
       z.strictObject({
@@ -66,5 +66,5 @@ export const shadowStatus = z.strictObject({
         count: z.int(),
       }),
     )
-    .meta({ description: 'By the rule of the shadow, or where it has none that decides, the rule in force.' }),
+    .meta({ description: 'By the rule of the shadow or, if none of its rules decides, the rule in force.' }),
 });

@@ -33,7 +33,7 @@ export const priceRoutes: readonly Route[] = [
     method: 'get',
     path: '/api/v1/prices',
     access: { scope: 'read' },
-    summary: 'Shows what tokens of a model cost',
+    summary: 'Shows the token prices of a model',
     query: ['model', 'provider'],
     answers: { 200: priceShape },
     handle: show,

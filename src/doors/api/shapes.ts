@@ -33,13 +33,13 @@ export const verdictFields = {
   audit_id: z.int().nullable().meta({ description: 'The entry in the audit log.' }),
   op_id: z.string().nullable().meta({ description: 'The operation that has begun; null if none was asked for.' }),
   approval_id: z.string().optional().meta({ description: 'The approval that a person must give, or has given.' }),
-  remedy: z.string().optional().meta({ description: 'What the agent may do instead of what is denied.' }),
+  remedy: z.string().optional().meta({ description: 'An alternative to the denied action.' }),
   obligations: obligations
     .optional()
-    .meta({ description: 'What the caller must do to the arguments or the result. Absent: nothing.' }),
+    .meta({ description: 'Obligations of the caller on arguments or results. Absent: none.' }),
 };
 
-const pricedCost = z.number().optional().meta({ description: 'What the tokens cost; absent without tokens.' });
+const pricedCost = z.number().optional().meta({ description: 'The price of the tokens; absent without tokens.' });
 export const usageStatus = z.union([
   z.strictObject({ status: z.literal('ok'), cost_usd: pricedCost }),
   z.strictObject({
@@ -95,7 +95,7 @@ export const policyPage = z.strictObject({
   reload_error: z
     .strictObject({ at: rfc3339, by: z.string(), reason: z.string(), problems: z.array(z.string()) })
     .nullable()
-    .meta({ description: 'The last reload, where it failed; for credentials of all orgs.' }),
+    .meta({ description: 'The last reload, if it failed; for credentials of all orgs.' }),
   documents: z.array(z.strictObject({ name: z.string(), scope: z.string(), rule_count: z.int(), source: z.string() })),
   next_cursor: nextCursor,
 });
@@ -125,7 +125,7 @@ export const rulePage = z.strictObject({
         reason: z.string().nullable(),
         remedy: z.string().nullable(),
         approval: approvalTerms.meta({ description: 'Of a rule that requires an approval.' }),
-        obligations: obligations.meta({ description: 'What a caller that the rule allows must do.' }),
+        obligations: obligations.meta({ description: 'Obligations of a caller that the rule allows.' }),
       }),
     )
     .meta({ description: 'In the order in which a check goes through them.' }),
@@ -146,16 +146,18 @@ export const policyExplanation = z.strictObject({
     policy: z.string().nullable(),
     rule_id: z.string().nullable(),
     reason: z.string(),
-    remedy: z.string().nullable().meta({ description: 'What the agent may do instead, of a deny that says it.' }),
-    approval: approvalTerms.meta({ description: 'On which terms, where an approval is required.' }),
+    remedy: z.string().nullable().meta({ description: 'An alternative for the agent, if the rule names one.' }),
+    approval: approvalTerms.meta({ description: 'The terms, if an approval is required.' }),
     obligations: obligations.meta({
-      description: 'Of all rules that allow and match: what the caller of an allow must do.',
+      description: 'Obligations of all matching rules that allow.',
     }),
   }),
   overruled_by: z
     .strictObject({ cause: z.enum(['halt', 'limit', 'budget']), reason: z.string() })
     .nullable()
-    .meta({ description: 'What denies the check as things are, although the policies do not; null: nothing.' }),
+    .meta({
+      description: 'The halt or the exhausted cap that denies the check although the policies do not; null: none.',
+    }),
   documents: z
     .array(
       z.strictObject({
@@ -201,7 +203,7 @@ const auditEntry = z.strictObject({
 export const incomplete = z
   .array(z.string())
   .optional()
-  .meta({ description: 'Of a cluster: the gateways that did not answer, so that what they have is missing.' });
+  .meta({ description: 'In a cluster: the gateways that did not answer, so that their rows are missing.' });
 
 export const logPage = pageOf('entries', auditEntry).extend({ incomplete });
 
@@ -324,7 +326,7 @@ const sinkShape = z.strictObject({
   place: z.string().meta({ description: 'Its path, or its URL without a query.' }),
   sent_id: z.int().meta({ description: 'The last entry that its receiver has; 0: none.' }),
   lag_entries: z.int().meta({ description: 'Entries that it has not got yet.' }),
-  sent_entries: z.int().meta({ description: 'Since the start, those that were sent again included.' }),
+  sent_entries: z.int().meta({ description: 'Since the start, repeated ones included.' }),
   lost_entries: z.int().meta({ description: 'Entries that retention deleted before they were sent, since the start.' }),
   failures: z.int().meta({ description: 'Attempts that failed since the start.' }),
   trouble: z.string().nullable().meta({ description: 'Why the last attempt failed; null: it did not.' }),
@@ -356,7 +358,7 @@ export const opShape = z.strictObject({
   estimated_cost_usd: z.number(),
   spent_usd: z.number().meta({ description: 'As recorded for this operation so far.' }),
   approval_id: z.string().nullable(),
-  error: z.string().nullable().meta({ description: 'What went wrong, as the agent reported it.' }),
+  error: z.string().nullable().meta({ description: 'The error that the agent reported.' }),
   ended: z.enum(OP_ENDS).nullable().meta({ description: 'Null while it runs or waits.' }),
   acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
 });
@@ -366,7 +368,7 @@ export const opOrOps = z.union([
   opShape,
   z
     .strictObject({ ops: z.array(opShape) })
-    .meta({ description: 'Of a cluster: where several gateways have an operation of this id.' }),
+    .meta({ description: 'In a cluster: set if several gateways have an operation of this id.' }),
 ]);
 
 const halt = z.strictObject({
@@ -387,7 +389,7 @@ export const haltCreated = z.strictObject({
   ops_affected: z.int(),
   agents_matched: z.int().meta({ description: 'How many registered agents it covers.' }),
   nearest_scope: z.string().nullable().meta({
-    description: 'Where nobody who is known is in the scope: the one that is most like it, if there is one.',
+    description: 'If no known agent is in the scope: the most similar scope, if there is one.',
   }),
 });
 export const haltReleased = z.strictObject({ halt });
@@ -397,7 +399,7 @@ const webhookFields = {
   id: z.string(),
   url: z.string(),
   events: z.array(z.enum(WEBHOOK_EVENTS)),
-  org_id: z.string().nullable().meta({ description: 'Whose events it gets; null: those of all orgs.' }),
+  org_id: z.string().nullable().meta({ description: 'The org whose events it gets; null: all orgs.' }),
   created_by: z.string(),
   created_at: rfc3339,
   waiting: z.int().meta({ description: 'Messages that have not arrived yet.' }),
@@ -453,11 +455,11 @@ export const memberList = z.strictObject({
         .nullable()
         .meta({ description: 'Whether it can exchange messages with the others. null: an older release.' }),
       unconfirmed: z.int().meta({ description: 'Changes that it did not confirm in time and has not caught up with.' }),
-      stranded_usd: z.number().meta({ description: 'What it was granted and has neither spent nor returned.' }),
+      stranded_usd: z.number().meta({ description: 'Its grants that are neither spent nor returned.' }),
     }),
   ),
 });
 
 export const memberForgotten = z.strictObject({
-  unspent_usd: z.number().meta({ description: 'What it had been granted and not reported as spent.' }),
+  unspent_usd: z.number().meta({ description: 'Its grants that were not reported as spent.' }),
 });

@@ -13,10 +13,10 @@ export const spentFields = {
   cost_usd: optional(moneyUsd),
   model: label('In place of `cost_usd`: the model, whose tokens the gateway prices'),
   provider: label('Who serves the model, such as `anthropic`'),
-  input_tokens: count('With those that were read from a cache or written to it.'),
-  output_tokens: count('What the model wrote.'),
-  cache_read_tokens: count('Of the input, those that were read from a cache.'),
-  cache_write_tokens: count('Of the input, those that were written to a cache.'),
+  input_tokens: count('Including those read from a cache or written to it.'),
+  output_tokens: count('The output of the model.'),
+  cache_read_tokens: count('The part of the input that was read from a cache.'),
+  cache_write_tokens: count('The part of the input that was written to a cache.'),
 };
 
 export const spentOf = (

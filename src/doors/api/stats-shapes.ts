@@ -9,7 +9,7 @@ const checkCounts = { allow: z.int(), deny: z.int(), pending: z.int() };
 const latencyMs = z
   .strictObject({ p50: z.number().nullable(), p95: z.number().nullable(), p99: z.number().nullable() })
   .nullable()
-  .meta({ description: 'At most so many milliseconds. It is of the whole gateway: null for a single org.' });
+  .meta({ description: 'At most so many milliseconds, over the whole gateway: null for a single org.' });
 
 const statsPoints = z
   .array(z.strictObject({ at: rfc3339, ...checkCounts, spend_usd: z.number(), latency_ms: latencyMs }))
@@ -46,7 +46,7 @@ export const statsAnswer = z.strictObject({
       spenders: z.array(z.strictObject({ ...agentNames, spend_usd: z.number() })),
     })
     .meta({
-      description: 'At most 50 of each: the rules that decided most, the busiest agents, those that spent most.',
+      description: 'At most 50 of each: the rules that decided most, the busiest agents, the biggest spenders.',
     }),
   minutes: statsPoints.meta({
     description: 'For windows up to a day: the minutes in which something happened, the oldest first.',

@@ -21,7 +21,7 @@ export const streamRoutes: readonly Route[] = [
     method: 'post',
     path: '/api/v1/auth/ws-ticket',
     access: { scope: 'read' },
-    summary: 'Gives a ticket that opens one stream where no Authorization header can be sent',
+    summary: 'Issues a ticket that opens one stream without an Authorization header',
     answers: { 200: ticket },
     handle: issueTicket,
   },

@@ -97,7 +97,7 @@ export const webhookRoutes: readonly Route[] = [
     method: 'delete',
     path: '/api/v1/webhooks/:id',
     access: ADMIN,
-    summary: 'Deletes a webhook, with what waits for it',
+    summary: 'Deletes a webhook and its waiting messages',
     answers: { 204: 'empty' },
     handle: remove,
   },

@@ -35,7 +35,7 @@ const statement = z.strictObject({
     'must be the signature of the checkpoint: 86 characters of base64url',
   ),
   first_id: optional(entryId.meta({ description: 'Where the log began then.' })),
-  gateway: optional(gatewayName.meta({ description: 'In a cluster: whose log it is.' })),
+  gateway: optional(gatewayName.meta({ description: 'In a cluster: the gateway of the log.' })),
   peers: optional(
     z
       .array(z.strictObject({ gateway: gatewayName, id: entryId, hash: entryHash }))

@@ -16,7 +16,7 @@ const properties = optional(z.looseObject({}));
 /** Members that we do not know are ignored, as the standard says. */
 export const evaluation = z.looseObject({
   subject: z.looseObject({
-    type: z.string().meta({ description: '`agent`, or what the application calls its users.' }),
+    type: z.string().meta({ description: '`agent`, or the word of the application for its users.' }),
     id: z.string().meta({ description: 'Of type `agent`: `<org>/<team>/<agent>`.' }),
     properties,
   }),
@@ -46,7 +46,7 @@ export const evaluations = z.looseObject({
   context,
   options: optional(z.looseObject({ evaluations_semantic: optional(z.enum(SEMANTICS)) })),
   evaluations: optional(z.array(z.unknown()).max(MAX_BATCH_ITEMS)).meta({
-    description: `Up to ${MAX_BATCH_ITEMS} evaluations, each with those of the four members that differ.`,
+    description: `Up to ${MAX_BATCH_ITEMS} evaluations, each with the members that differ.`,
   }),
 });
 

@@ -46,19 +46,19 @@ export const QUERY = {
   actor: z.string().min(1).meta({ description: 'Only entries caused by this actor, such as `key:<id>`.' }),
   since: time.meta({ description: 'Only entries at or after this time.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
-  active: z.boolean().meta({ description: 'Only halts in force, or only those released.' }),
+  active: z.boolean().meta({ description: 'Only halts in force, or only released ones.' }),
   made_by: z
     .string()
     .min(1)
-    .meta({ description: 'Only valid keys that this subject made, such as `key:<id>`, and that those made.' }),
+    .meta({ description: 'Only valid keys made by this subject, such as `key:<id>`, or by those keys.' }),
   cascade: z
     .boolean()
     .meta({ description: '`false` keeps the API keys that it made; otherwise they end with it.', default: true }),
-  policy: z.string().min(1).meta({ description: 'Only this policy document, or what it has decided.' }),
+  policy: z.string().min(1).meta({ description: 'Only this policy document, or its decisions.' }),
   per: z.enum(LIMIT_PERS).meta({ description: 'Only limits that count together what these use.' }),
   limit: z.string().min(1).meta({ description: 'Only the limit of this id.' }),
-  rule_id: z.string().min(1).meta({ description: 'Only what the rule of this id has decided.' }),
-  cause: z.enum(DECISION_CAUSES).meta({ description: 'Only what was denied for this cause.' }),
+  rule_id: z.string().min(1).meta({ description: 'Only decisions of the rule with this id.' }),
+  cause: z.enum(DECISION_CAUSES).meta({ description: 'Only denials for this cause.' }),
   from: z.string().min(1).meta({ description: 'The version of the older set.' }),
   to: z.string().min(1).meta({ description: 'The version of the newer set. Default: the one in force.' }),
   shadow: z.enum(['differs']).meta({ description: 'Only checks that the shadow of the policies decides otherwise.' }),
@@ -77,7 +77,7 @@ export const QUERY = {
   snapshot: z.boolean().meta({ description: 'Send the operations in flight first.', default: false }),
   lineage: z
     .boolean()
-    .meta({ description: 'Add to the payload of `ops_change` what the operation is about.', default: false }),
+    .meta({ description: 'Add the subject of the operation to the payload of `ops_change`.', default: false }),
   types: z.string().meta({ description: 'Comma-separated event types. Default: all.' }),
   ticket: z.string().meta({ description: 'A ticket from POST /api/v1/auth/ws-ticket, instead of a bearer.' }),
 } as const satisfies Record<string, z.ZodType>;

@@ -744,7 +744,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows whose token the caller has; 404 with any other credential than an agent's own token
+         * Shows the owner of the caller's token; 404 for any credential but an agent's own token
          * @description Needs the `read` scope.
          */
         get: operations["get_agents_self"];
@@ -766,7 +766,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Puts on record what was refused on the side of the agent, without a check
+         * Records a refusal on the side of the agent, without a check
          * @description Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.
          */
         post: operations["post_agents_self_refusals"];
@@ -806,7 +806,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Records what an agent has spent
+         * Records the spending of an agent
          * @description Needs the `write` scope.
          */
         post: operations["post_usage"];
@@ -864,7 +864,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows what tokens of a model cost
+         * Shows the token prices of a model
          * @description Needs the `read` scope.
          */
         get: operations["get_prices"];
@@ -910,7 +910,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Releases a halt, and resumes what it had paused
+         * Releases a halt, and resumes the operations it had paused
          * @description Needs the `admin` scope.
          */
         post: operations["post_halts_id_release"];
@@ -970,7 +970,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approves what an agent asks for
+         * Approves the request of an agent
          * @description Needs the `read` scope.
          */
         post: operations["post_approvals_id_approve"];
@@ -990,7 +990,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Denies what an agent asks for
+         * Denies the request of an agent
          * @description Needs the `read` scope.
          */
         post: operations["post_approvals_id_deny"];
@@ -1059,7 +1059,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Deletes a webhook, with what waits for it
+         * Deletes a webhook and its waiting messages
          * @description Needs the `admin` scope.
          */
         delete: operations["delete_webhooks_id"];
@@ -1102,7 +1102,7 @@ export interface paths {
         get: operations["get_policies"];
         put?: never;
         /**
-         * Publishes policies to all gateways of a cluster, all or none; 404 for one that is alone
+         * Publishes policies to all gateways of a cluster, all or none; 404 for a gateway outside one
          * @description Needs the `admin` scope.
          */
         post: operations["post_policies"];
@@ -1142,7 +1142,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Explains what policies decide for a check, how each rule evaluates, and what would overrule them; records nothing
+         * Explains the decision of the policies on a check, the result of each rule, and what would overrule them; records nothing
          * @description Needs the `read` scope.
          */
         post: operations["post_policies_explain"];
@@ -1240,7 +1240,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows the shadow, and what it decides otherwise
+         * Shows the shadow, and the checks it decides differently
          * @description Needs the `read` scope.
          */
         get: operations["get_policies_shadow"];
@@ -1290,7 +1290,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a ticket that opens one stream where no Authorization header can be sent
+         * Issues a ticket that opens one stream without an Authorization header
          * @description Needs the `read` scope.
          */
         post: operations["post_auth_ws_ticket"];
@@ -1368,7 +1368,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what people and files have changed, newest first
+         * Lists changes made by people and files, newest first
          * @description Needs the `read` scope.
          */
         get: operations["get_changes"];
@@ -1468,7 +1468,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the gateways that act as one; 404 for one that is alone
+         * Lists the gateways of the cluster; 404 for a gateway outside one
          * @description Needs the `read` scope.
          */
         get: operations["get_cluster"];
@@ -2654,7 +2654,7 @@ export interface components {
             /** @description As recorded for this operation so far. */
             spent_usd: number;
             approval_id: string | null;
-            /** @description What went wrong, as the agent reported it. */
+            /** @description The error that the agent reported. */
             error: string | null;
             /** @description Null while it runs or waits. */
             ended: ("completed" | "failed" | "denied" | "terminated" | "halted" | "expired") | null;
@@ -2697,7 +2697,7 @@ export interface components {
                 /** @description As recorded for this operation so far. */
                 spent_usd: number;
                 approval_id: string | null;
-                /** @description What went wrong, as the agent reported it. */
+                /** @description The error that the agent reported. */
                 error: string | null;
                 /** @description Null while it runs or waits. */
                 ended: ("completed" | "failed" | "denied" | "terminated" | "halted" | "expired") | null;
@@ -2706,7 +2706,7 @@ export interface components {
             }[];
             /** @description The `cursor` of the next page; null on the last one. */
             next_cursor: string | null;
-            /** @description Of a cluster: the gateways that did not answer, so that what they have is missing. */
+            /** @description In a cluster: the gateways that did not answer, so that their rows are missing. */
             incomplete?: string[];
         };
         GetOpsIdAnswer: {
@@ -2744,7 +2744,7 @@ export interface components {
             /** @description As recorded for this operation so far. */
             spent_usd: number;
             approval_id: string | null;
-            /** @description What went wrong, as the agent reported it. */
+            /** @description The error that the agent reported. */
             error: string | null;
             /** @description Null while it runs or waits. */
             ended: ("completed" | "failed" | "denied" | "terminated" | "halted" | "expired") | null;
@@ -2786,7 +2786,7 @@ export interface components {
                 /** @description As recorded for this operation so far. */
                 spent_usd: number;
                 approval_id: string | null;
-                /** @description What went wrong, as the agent reported it. */
+                /** @description The error that the agent reported. */
                 error: string | null;
                 /** @description Null while it runs or waits. */
                 ended: ("completed" | "failed" | "denied" | "terminated" | "halted" | "expired") | null;
@@ -2840,13 +2840,13 @@ export interface components {
             /** @description As recorded for this operation so far. */
             spent_usd: number;
             approval_id: string | null;
-            /** @description What went wrong, as the agent reported it. */
+            /** @description The error that the agent reported. */
             error: string | null;
             /** @description Null while it runs or waits. */
             ended: ("completed" | "failed" | "denied" | "terminated" | "halted" | "expired") | null;
             /** @description When the agent acknowledged the last signal. */
             acknowledged_at: string | null;
-            /** @description What the tokens cost; absent without tokens. */
+            /** @description The price of the tokens; absent without tokens. */
             cost_usd?: number;
         };
         PostAgentsRequest: {
@@ -2916,7 +2916,7 @@ export interface components {
             };
         };
         PostAgentsSelfRefusalsRequest: {
-            /** @description What the agent has asked for, as far as it could be read. */
+            /** @description The requested action, as far as it could be read. */
             action: string;
             resource: string;
             /** @description Why it is refused. */
@@ -2949,7 +2949,7 @@ export interface components {
         PostUsageAnswer: {
             /** @constant */
             status: "ok";
-            /** @description What the tokens cost; absent without tokens. */
+            /** @description The price of the tokens; absent without tokens. */
             cost_usd?: number;
         } | {
             /** @constant */
@@ -2958,7 +2958,7 @@ export interface components {
             tier: "global" | "org" | "team" | "agent";
             /** @enum {string} */
             period: "monthly" | "daily";
-            /** @description What the tokens cost; absent without tokens. */
+            /** @description The price of the tokens; absent without tokens. */
             cost_usd?: number;
         };
         GetBudgetsAnswer: {
@@ -3107,7 +3107,7 @@ export interface components {
             ops_affected: number;
             /** @description How many registered agents it covers. */
             agents_matched: number;
-            /** @description Where nobody who is known is in the scope: the one that is most like it, if there is one. */
+            /** @description If no known agent is in the scope: the most similar scope, if there is one. */
             nearest_scope: string | null;
         };
         GetHaltsAnswer: {
@@ -3344,7 +3344,7 @@ export interface components {
             id: string;
             url: string;
             events: ("approval.requested" | "approval.decided" | "approval.expired" | "halt.created" | "halt.released" | "budget.threshold" | "budget.exceeded" | "violation" | "policy.reload_failed" | "audit.unwritable" | "webhook.disabled")[];
-            /** @description Whose events it gets; null: those of all orgs. */
+            /** @description The org whose events it gets; null: all orgs. */
             org_id: string | null;
             created_by: string;
             /**
@@ -3372,7 +3372,7 @@ export interface components {
                 id: string;
                 url: string;
                 events: ("approval.requested" | "approval.decided" | "approval.expired" | "halt.created" | "halt.released" | "budget.threshold" | "budget.exceeded" | "violation" | "policy.reload_failed" | "audit.unwritable" | "webhook.disabled")[];
-                /** @description Whose events it gets; null: those of all orgs. */
+                /** @description The org whose events it gets; null: all orgs. */
                 org_id: string | null;
                 created_by: string;
                 /**
@@ -3398,7 +3398,7 @@ export interface components {
                 id: string;
                 url: string;
                 events: ("approval.requested" | "approval.decided" | "approval.expired" | "halt.created" | "halt.released" | "budget.threshold" | "budget.exceeded" | "violation" | "policy.reload_failed" | "audit.unwritable" | "webhook.disabled")[];
-                /** @description Whose events it gets; null: those of all orgs. */
+                /** @description The org whose events it gets; null: all orgs. */
                 org_id: string | null;
                 created_by: string;
                 /**
@@ -3429,7 +3429,7 @@ export interface components {
              * @description RFC 3339, UTC
              */
             loaded_at: string;
-            /** @description The last reload, where it failed; for credentials of all orgs. */
+            /** @description The last reload, if it failed; for credentials of all orgs. */
             reload_error: {
                 /**
                  * Format: date-time
@@ -3489,7 +3489,7 @@ export interface components {
                     /** @description Empty: every credential with admin scope. */
                     approvers: string[];
                 } | null;
-                /** @description What a caller that the rule allows must do. */
+                /** @description Obligations of a caller that the rule allows. */
                 obligations: {
                     id: string;
                     type: string;
@@ -3543,9 +3543,9 @@ export interface components {
                 policy: string | null;
                 rule_id: string | null;
                 reason: string;
-                /** @description What the agent may do instead, of a deny that says it. */
+                /** @description An alternative for the agent, if the rule names one. */
                 remedy: string | null;
-                /** @description On which terms, where an approval is required. */
+                /** @description The terms, if an approval is required. */
                 approval: {
                     min: number;
                     expires_secs: number;
@@ -3554,7 +3554,7 @@ export interface components {
                     /** @description Empty: every credential with admin scope. */
                     approvers: string[];
                 } | null;
-                /** @description Of all rules that allow and match: what the caller of an allow must do. */
+                /** @description Obligations of all matching rules that allow. */
                 obligations: {
                     id: string;
                     type: string;
@@ -3563,7 +3563,7 @@ export interface components {
                     };
                 }[];
             };
-            /** @description What denies the check as things are, although the policies do not; null: nothing. */
+            /** @description The halt or the exhausted cap that denies the check although the policies do not; null: none. */
             overruled_by: {
                 /** @enum {string} */
                 cause: "halt" | "limit" | "budget";
@@ -3636,11 +3636,11 @@ export interface components {
                 scope: string;
                 /** @description null: the document itself. */
                 rule_id: string | null;
-                /** @description As it is written; null of what was added. */
+                /** @description As written; null for an addition. */
                 before: {
                     [key: string]: unknown;
                 } | null;
-                /** @description As it is written; null of what was removed. */
+                /** @description As written; null for a removal. */
                 after: {
                     [key: string]: unknown;
                 } | null;
@@ -3681,11 +3681,11 @@ export interface components {
             by: string;
             /** @description Compared so far. */
             checks: number;
-            /** @description Those that it decides otherwise. */
+            /** @description Checks that it decides differently. */
             differing: number;
-            /** @description Those on which it failed. */
+            /** @description Checks on which it failed. */
             errors: number;
-            /** @description By the rule of the shadow, or where it has none that decides, the rule in force. */
+            /** @description By the rule of the shadow or, if none of its rules decides, the rule in force. */
             changes: {
                 /** @enum {string} */
                 from: "allow" | "deny" | "pending";
@@ -3750,7 +3750,7 @@ export interface components {
             }[];
             /** @description The `cursor` of the next page; null on the last one. */
             next_cursor: string | null;
-            /** @description Of a cluster: the gateways that did not answer, so that what they have is missing. */
+            /** @description In a cluster: the gateways that did not answer, so that their rows are missing. */
             incomplete?: string[];
         };
         GetChangesAnswer: {
@@ -3774,7 +3774,7 @@ export interface components {
             }[];
             /** @description The `cursor` of the next page; null on the last one. */
             next_cursor: string | null;
-            /** @description Of a cluster: the gateways that did not answer, so that what they have is missing. */
+            /** @description In a cluster: the gateways that did not answer, so that their rows are missing. */
             incomplete?: string[];
         };
         PostAuditWitnessRequest: {
@@ -3814,7 +3814,7 @@ export interface components {
                 sent_id: number;
                 /** @description Entries that it has not got yet. */
                 lag_entries: number;
-                /** @description Since the start, those that were sent again included. */
+                /** @description Since the start, repeated ones included. */
                 sent_entries: number;
                 /** @description Entries that retention deleted before they were sent, since the start. */
                 lost_entries: number;
@@ -3865,7 +3865,7 @@ export interface components {
                 bus: ("connected" | "cut_off") | null;
                 /** @description Changes that it did not confirm in time and has not caught up with. */
                 unconfirmed: number;
-                /** @description What it was granted and has neither spent nor returned. */
+                /** @description Its grants that are neither spent nor returned. */
                 stranded_usd: number;
             }[];
         };
@@ -3873,13 +3873,13 @@ export interface components {
             /** @description The name of the gateway. */
             name: string;
             /**
-             * @description What becomes of what it was granted and has not reported as spent.
+             * @description The fate of its grants that are not reported as spent.
              * @default charge
              */
             unspent: ("charge" | "free") | null;
         };
         PostClusterForgetAnswer: {
-            /** @description What it had been granted and not reported as spent. */
+            /** @description Its grants that were not reported as spent. */
             unspent_usd: number;
         };
         GetStatsAnswer: {
@@ -3931,13 +3931,13 @@ export interface components {
                 spend_usd: number;
             }[];
             spend_usd: number;
-            /** @description At most so many milliseconds. It is of the whole gateway: null for a single org. */
+            /** @description At most so many milliseconds, over the whole gateway: null for a single org. */
             latency_ms: {
                 p50: number | null;
                 p95: number | null;
                 p99: number | null;
             } | null;
-            /** @description At most 50 of each: the rules that decided most, the busiest agents, those that spent most. */
+            /** @description At most 50 of each: the rules that decided most, the busiest agents, the biggest spenders. */
             top: {
                 rules: {
                     policy: string;
@@ -3971,7 +3971,7 @@ export interface components {
                 deny: number;
                 pending: number;
                 spend_usd: number;
-                /** @description At most so many milliseconds. It is of the whole gateway: null for a single org. */
+                /** @description At most so many milliseconds, over the whole gateway: null for a single org. */
                 latency_ms: {
                     p50: number | null;
                     p95: number | null;
@@ -3989,7 +3989,7 @@ export interface components {
                 deny: number;
                 pending: number;
                 spend_usd: number;
-                /** @description At most so many milliseconds. It is of the whole gateway: null for a single org. */
+                /** @description At most so many milliseconds, over the whole gateway: null for a single org. */
                 latency_ms: {
                     p50: number | null;
                     p95: number | null;
@@ -4187,7 +4187,7 @@ export interface components {
         };
         PostAccessV1EvaluationRootRequest: {
             subject: {
-                /** @description `agent`, or what the application calls its users. */
+                /** @description `agent`, or the word of the application for its users. */
                 type: string;
                 /** @description Of type `agent`: `<org>/<team>/<agent>`. */
                 id: string;
@@ -4240,9 +4240,9 @@ export interface components {
                 op_id: string | null;
                 /** @description The approval that a person must give, or has given. */
                 approval_id?: string;
-                /** @description What the agent may do instead of what is denied. */
+                /** @description An alternative to the denied action. */
                 remedy?: string;
-                /** @description What the caller must do to the arguments or the result. Absent: nothing. */
+                /** @description Obligations of the caller on arguments or results. Absent: none. */
                 obligations?: {
                     id: string;
                     type: string;
@@ -4254,7 +4254,7 @@ export interface components {
         };
         PostAccessV1EvaluationsRootRequest: {
             subject?: ({
-                /** @description `agent`, or what the application calls its users. */
+                /** @description `agent`, or the word of the application for its users. */
                 type: string;
                 /** @description Of type `agent`: `<org>/<team>/<agent>`. */
                 id: string;
@@ -4293,7 +4293,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Up to 1000 evaluations, each with those of the four members that differ. */
+            /** @description Up to 1000 evaluations, each with the members that differ. */
             evaluations?: unknown[] | null;
         } & {
             [key: string]: unknown;
@@ -4316,9 +4316,9 @@ export interface components {
                     op_id: string | null;
                     /** @description The approval that a person must give, or has given. */
                     approval_id?: string;
-                    /** @description What the agent may do instead of what is denied. */
+                    /** @description An alternative to the denied action. */
                     remedy?: string;
-                    /** @description What the caller must do to the arguments or the result. Absent: nothing. */
+                    /** @description Obligations of the caller on arguments or results. Absent: none. */
                     obligations?: {
                         id: string;
                         type: string;
@@ -4355,9 +4355,9 @@ export interface components {
                 op_id: string | null;
                 /** @description The approval that a person must give, or has given. */
                 approval_id?: string;
-                /** @description What the agent may do instead of what is denied. */
+                /** @description An alternative to the denied action. */
                 remedy?: string;
-                /** @description What the caller must do to the arguments or the result. Absent: nothing. */
+                /** @description Obligations of the caller on arguments or results. Absent: none. */
                 obligations?: {
                     id: string;
                     type: string;
@@ -4420,9 +4420,9 @@ export interface components {
                 op_id: string | null;
                 /** @description The approval that a person must give, or has given. */
                 approval_id?: string;
-                /** @description What the agent may do instead of what is denied. */
+                /** @description An alternative to the denied action. */
                 remedy?: string;
-                /** @description What the caller must do to the arguments or the result. Absent: nothing. */
+                /** @description Obligations of the caller on arguments or results. Absent: none. */
                 obligations?: {
                     id: string;
                     type: string;
@@ -4720,7 +4720,7 @@ export interface components {
         "Set-Cookie": string;
         /** @description File name for saving the response. */
         "Content-Disposition": string;
-        /** @description Of a cluster: gateways that did not answer, so that what they have is missing. */
+        /** @description In a cluster: gateways that did not answer, so that their rows are missing. */
         "svc-incomplete": string;
     };
     pathItems: never;
