@@ -83,6 +83,19 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/policy-replay.ts')).run,
   },
   {
+    synopsis: 'policy suggest',
+    summary: 'suggest rules for what was denied for want of one',
+    options: [
+      { flags: '--from <denials|shadow>', meaning: 'what was denied, or what the shadow would deny' },
+      { flags: '--dir <dir>', meaning: 'read this data directory instead of the gateway' },
+      { flags: '--org <org>', meaning: 'only this org' },
+      { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 7d ago' },
+      { flags: '--out <dir>', meaning: 'write a policy and its test into this folder' },
+    ],
+    example: 'svc policy suggest --from shadow --out suggested',
+    load: async () => (await import('./commands/policy-suggest.ts')).run,
+  },
+  {
     synopsis: 'policy validate [path...]',
     summary: 'find every mistake in policy files, offline',
     example: 'svc policy validate ./policies',

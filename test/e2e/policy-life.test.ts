@@ -38,6 +38,15 @@ async function check(action: string, resource: string) {
   return body;
 }
 
+const svc = (...args: readonly string[]): Promise<{ status: number; out: string }> =>
+  new Promise((resolve) => {
+    const command = [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), ...args, '-o', 'json'];
+    const env = { ...process.env, SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+    execFile(process.execPath, command, { env }, (error, out) =>
+      resolve({ status: error === null ? 0 : Number(error.code), out }),
+    );
+  });
+
 const versions = async (): Promise<any[]> => (await gateway.call('GET', '/api/v1/policies/versions')).body.versions;
 const shadow = (method: string, body?: unknown) => gateway.call(method, '/api/v1/policies/shadow', body);
 
@@ -146,14 +155,6 @@ describe('the life of policies', () => {
 
   test('recorded checks are decided again, from the gateway and from its data directory', async () => {
     const { path } = policyFile(NEXT);
-    const svc = (...args: readonly string[]): Promise<{ status: number; out: string }> =>
-      new Promise((resolve) => {
-        const command = [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), ...args, '-o', 'json'];
-        const env = { ...process.env, SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
-        execFile(process.execPath, command, { env }, (error, out) =>
-          resolve({ status: error === null ? 0 : Number(error.code), out }),
-        );
-      });
     const remote = await svc('policy', 'replay', path, '--fail-on-change');
     expect(remote.status).toBe(1);
     const result = JSON.parse(remote.out);
@@ -195,6 +196,24 @@ describe('the life of policies', () => {
       body: { code: 'policy_invalid' },
     });
     expect((await replay({ files, since: 'yesterday' })).status).toBe(400);
+  });
+
+  test('rules are suggested from what a shadow denies, with a test that passes', async () => {
+    const folder = join(gateway.dataDir, '..', 'suggested');
+    const { status, out } = await svc('policy', 'suggest', '--from', 'shadow', '--out', folder);
+    expect({ status, out: JSON.parse(out) }).toMatchObject({
+      status: 0,
+      out: {
+        ...{ denials: 2, left_out: {} },
+        rules: [{ scope: 'team:acme/search', rule_id: 'suggested-1', covers: 2, agents: ['acme/search/crawler'] }],
+      },
+    });
+    expect((await svc('policy', 'test', join(folder, 'suggested.test.yaml'))).status).toBe(0);
+    const after = await svc('policy', 'replay', folder);
+    expect(JSON.parse(after.out).changes).toMatchObject([{ from: 'allow', to: 'deny', action: 'file.read', count: 1 }]);
+    expect((await svc('policy', 'suggest', '--from', 'shadow', '--out', folder)).status).not.toBe(0);
+    const none = await svc('policy', 'suggest', '--from', 'denials', '--dir', gateway.dataDir);
+    expect(JSON.parse(none.out)).toMatchObject({ denials: 0, rules: [] });
   });
 
   test('a credential of one org is refused', async () => {

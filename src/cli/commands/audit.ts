@@ -301,7 +301,7 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   }
 }
 
-async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
+export async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
   const api = await Api.of(invocation);
   const whole = await withWholeId(api, query);
   return api.stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', {

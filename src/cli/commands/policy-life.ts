@@ -60,7 +60,7 @@ export async function showVersion(invocation: Invocation): Promise<void> {
 }
 
 /** Fails where there is a file already: nobody's own policies are written over. */
-async function writeNew(path: string, text: string): Promise<void> {
+export async function writeNew(path: string, text: string): Promise<void> {
   try {
     await writeFile(path, text, { flag: 'wx' });
   } catch (error) {
