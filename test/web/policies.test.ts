@@ -92,4 +92,39 @@ describe.skipIf(BROWSER_PATH === undefined)('policies at the dashboard', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Reload' }).click();
     await page.getByText('Policies reloaded: nothing has changed.').waitFor();
   });
+
+  test('show who changed which rule, and what a shadow would decide otherwise', async () => {
+    writeFileSync(file, GOOD.replace('reason: no rockets', 'reason: never'));
+    const version = await eventually(async () => {
+      await gateway().call('POST', '/api/v1/policies/reload');
+      const [newest] = (await gateway().call('GET', '/api/v1/policies/versions')).body.versions;
+      expect(newest.until).toBe(null);
+      const { body } = await gateway().call('GET', '/api/v1/policies/rules?policy=tools');
+      expect(body.rules[1].reason).toBe('never');
+      return String(newest.version);
+    });
+    const allows = GOOD.replace('effect: deny, reason: no rockets', 'effect: allow');
+    await gateway().call('PUT', '/api/v1/policies/shadow', { files: [{ name: 'tools.yaml', text: allows }] });
+    await (await agent('acme', 'search', 'shadowed'))('hit-2', 'launch_rocket');
+    const page = await signedIn();
+    await goTo(page, '/policies');
+    const history = page.getByRole('region', { name: 'History' });
+    await history.getByRole('link', { name: version.slice(0, 12) }).click();
+    const changes = history.getByRole('region', { name: `Changes of ${version.slice(0, 12)}` });
+    await changes.getByText('tools · no-rockets').waitFor();
+    await changes.locator('del').getByText('no rockets').waitFor();
+    await changes.locator('ins').getByText('never').waitFor();
+    const shadow = page.getByRole('region', { name: 'Shadow' });
+    await shadow
+      .getByRole('row', { name: /tools · no-rockets.*deny.*allow/ })
+      .getByRole('link', { name: '1' })
+      .click();
+    await addressBecomes(page, '/audit?shadow=differs&decision=deny');
+    await page.getByRole('main').getByText('launch_rocket').first().waitFor();
+    await goTo(page, '/policies');
+    await shadow.getByRole('button', { name: 'End the shadow' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click();
+    await shadow.waitFor({ state: 'detached' });
+    expect((await gateway().call('GET', '/api/v1/policies/shadow')).status).toBe(404);
+  });
 });

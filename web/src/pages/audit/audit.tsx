@@ -33,6 +33,7 @@ const FILTERS = [
   'resource',
   'policy',
   'rule_id',
+  'shadow',
   'actor',
   'since',
   'until',
@@ -216,6 +217,17 @@ function Filters({ filter }: { readonly filter: Filter }) {
         onValue={set('cause')}
         options={[['', 'All causes'], ...DECISION_CAUSES.map((word) => [word, word.replaceAll('_', ' ')] as const)]}
       />
+      {(isOpen || filter.shadow !== '') && (
+        <SelectField
+          label="Shadow"
+          value={filter.shadow ?? ''}
+          onValue={set('shadow')}
+          options={[
+            ['', 'All checks'],
+            ['differs', 'differs'],
+          ]}
+        />
+      )}
       {boundOrg() === null && (
         <TextField
           label="Org"

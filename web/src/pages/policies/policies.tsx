@@ -12,8 +12,10 @@ import { useResource } from '../../ui/resource.ts';
 import { place } from '../../ui/router.ts';
 import { type RuleCount, readStats } from '../overview/stats.ts';
 import { DocumentView } from './document-view.tsx';
+import { HistoryPanel } from './history.tsx';
 import { policyPath } from './paths.ts';
 import { Playground } from './playground.tsx';
+import { ShadowPanel } from './shadow.tsx';
 
 const RENEW_MS = 15_000;
 
@@ -65,6 +67,7 @@ export function PoliciesPage() {
         )}
       </PageHead>
       <FailedReload />
+      <ShadowPanel />
       {data === undefined || chosen === undefined ? (
         <div class="panel">
           <Empty>
@@ -86,6 +89,7 @@ export function PoliciesPage() {
           />
         </div>
       )}
+      {data !== undefined && <HistoryPanel inForce={data.list.version} chosen={query.get('version')} />}
       {data !== undefined && <Playground version={data.list.version} files={data.files} />}
     </div>
   );
