@@ -15,6 +15,7 @@ import { throughProxy } from '../../support/proxy.ts';
 import { describeApprovals } from './approvals.ts';
 import { operationAt } from './away.ts';
 import { describeEndedEverywhere } from './ended-everywhere.ts';
+import { describePolicyLife } from './policy-life.ts';
 import { describeShownTogether } from './shown-together.ts';
 
 const newDatabase = withPostgres();
@@ -423,6 +424,12 @@ describe('gateways of a cluster', () => {
     for (const gateway of [one, two, three])
       expect(await check(gateway, `s${(made += 1)}`, 'secret-1')).toMatchObject(ALLOWED);
   });
+
+  describePolicyLife(
+    () => [one, two, three],
+    newAgent,
+    (dataDir) => startMember(url, 'fourth', {}, dataDir),
+  );
 
   test('end when another takes their name', async () => {
     const older = await startMember(url, 'four');
