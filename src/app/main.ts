@@ -22,6 +22,7 @@ import { type Identity, openIdentity, startIdentity } from './start-identity.ts'
 import { reloadChanged } from './start-policies.ts';
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
+import { startTelemetry } from './start-telemetry.ts';
 import { createThreads, openAuditLog, type Threads } from './start-threads.ts';
 import { openTls } from './start-tls.ts';
 import { StartWait } from './start-wait.ts';
@@ -61,7 +62,8 @@ export async function startGateway(config: Config, log: Logger, signal: AbortSig
   const closers = new Closers();
   try {
     const run = config.SVC_CLUSTER === undefined ? undefined : newRun();
-    return await start({ config, log, signal, wait: new StartWait(log, signal), closers, run });
+    const telemetry = await startTelemetry(config, log, closers);
+    return await start({ config, log, signal, wait: new StartWait(log, signal), closers, run, telemetry });
   } catch (error) {
     await closers
       .closeAll(0)

@@ -17,6 +17,7 @@ import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Recorder } from '../threads/main/recorder.ts';
 import type { IoStats } from '../threads/protocol.ts';
 import type { Supervisor } from '../threads/supervisor.ts';
+import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
 import type { ListedSink } from '../use-cases/audit-sinks.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
@@ -48,6 +49,8 @@ export type Measured = {
   /** Undefined for a gateway alone. */
   readonly isOnBus: (() => boolean) | undefined;
   readonly limiters: Readonly<Record<string, RateLimiter>>;
+  /** Undefined: it is off. */
+  readonly telemetry: TelemetryLink | undefined;
   readonly version: string;
 };
 
@@ -81,6 +84,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...(measured.sinks.sinks.length === 0 ? [] : ofSinks(measured.sinks)),
   ...ofStats(measured),
   ...(measured.tls === undefined ? [] : ofTls(measured.tls)),
+  ...(measured.telemetry === undefined ? [] : ofTelemetry(measured.telemetry)),
   ...ofNames(measured),
   ...(measured.cluster === undefined ? [] : ofCluster(measured.cluster)),
 ];
@@ -373,6 +377,21 @@ function ofWitnesses(witnesses: Witnesses): readonly Metric[] {
     ),
   ];
 }
+
+const ofTelemetry = (telemetry: TelemetryLink): readonly Metric[] => [
+  counter(
+    'svc_telemetry_exported_total',
+    'Spans, log records and readings of metrics that the collector of OpenTelemetry has taken.',
+    () => by('signal', telemetry.exported),
+    ['signal'],
+  ),
+  counter(
+    'svc_telemetry_dropped_total',
+    'Spans, log records and readings of metrics that were dropped: the collector did not take them, or not in time.',
+    () => by('signal', telemetry.dropped),
+    ['signal'],
+  ),
+];
 
 function ofSinks(sinks: AuditSinksLink): readonly Metric[] {
   const each = (valueOf: (sink: ListedSink) => number) => () =>

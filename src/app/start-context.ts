@@ -1,5 +1,6 @@
 import type { RunId } from '../ports/cluster.ts';
 import type { Logger } from '../system/log.ts';
+import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
 import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import type { StartWait } from './start-wait.ts';
@@ -14,6 +15,8 @@ export type StartContext = {
   readonly wait: StartWait;
   /** Each step that opens something adds how to close it. */
   readonly closers: Closers;
+  /** Undefined: it is off. */
+  readonly telemetry: TelemetryLink | undefined;
   /** In a cluster: this start of the gateway. */
   readonly run: RunId | undefined;
 };

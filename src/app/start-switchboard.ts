@@ -116,7 +116,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
   });
 }
 
-function startMetrics({ closers }: StartContext, parts: Parts, routing: Routing | undefined): Metrics {
+function startMetrics({ closers, telemetry }: StartContext, parts: Parts, routing: Routing | undefined): Metrics {
   const {
     resources: { crypto, database, openFiles, storeOutage },
     threads,
@@ -138,9 +138,11 @@ function startMetrics({ closers }: StartContext, parts: Parts, routing: Routing 
       isDatabaseAway: database && (() => database.postgres.isAway),
       isOnBus: cluster && (() => cluster.bus.isConnected),
       limiters,
+      telemetry,
       version: packageVersion(),
     }),
   );
+  telemetry?.follow(() => metrics.readings());
   closers.add('the metrics', () => metrics.close());
   return metrics;
 }

@@ -39,7 +39,7 @@ const LEAST_SINK_GRACE_MS = 500;
 
 /** Starts none of them yet. `onUnwritable` is called with the reason when the audit log cannot be written any more. */
 export function createThreads(
-  { config, log, closers, run }: StartContext,
+  { config, log, closers, run, telemetry }: StartContext,
   tls: TlsFiles | undefined,
   onUnwritable: (reason: string) => void,
 ): Threads {
@@ -59,7 +59,7 @@ export function createThreads(
     threads,
     audit,
     clock,
-    ioData: ioDataOf(config, run && homeOf(run)),
+    ioData: ioDataOf(config, run && homeOf(run), telemetry?.tracesChecks === true ? telemetry.channel : undefined),
     tls: tls && (() => tls.current),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },

@@ -20,10 +20,12 @@ const HALF_SENT_PART = 1 / 8;
 
 export const auditFolderOf = (config: Config): string => join(config.SVC_DATA_DIR, 'audit');
 
-export function ioDataOf(config: Config, home: string | undefined): IoData {
+/** `telemetryChannel`: where checks leave a record; undefined: nowhere. */
+export function ioDataOf(config: Config, home: string | undefined, telemetryChannel: string | undefined): IoData {
   const logins = loginBounds(config);
   return {
     home,
+    telemetryChannel,
     httpHost: config.SVC_HTTP_ADDR.host,
     httpEngine: config.SVC_HTTP_ENGINE,
     grpcHost: config.SVC_GRPC_ADDR.host,

@@ -1,6 +1,6 @@
 /** Entries as log records of OTLP, in its JSON encoding. */
 import { hostname } from 'node:os';
-import { isMapping } from '../core/base/mapping.ts';
+import { isMapping, type Mapping } from '../core/base/mapping.ts';
 import type { SinkEntry } from './sink.ts';
 import { fieldsOf } from './targets/syslog.ts';
 
@@ -71,11 +71,16 @@ function recordOf({ id, line }: SinkEntry, body: string, nowMs: number): object 
       ...text('svc.org.id', lineage.org_id),
       ...text('svc.team.id', lineage.team_id),
       ...text('svc.op.id', entry.op_id),
-      ...text('gen_ai.agent.id', lineage.agent_id),
+      ...agentOf(lineage),
       ...text('gen_ai.tool.name', payload.action),
     ],
     ...traceOf(entry.op_id),
   };
+}
+
+function agentOf({ org_id: org, team_id: team, agent_id: agent }: Mapping): readonly Attribute[] {
+  if (typeof agent !== 'string') return [];
+  return [...text('gen_ai.agent.id', `${org ?? ''}/${team ?? ''}/${agent}`), ...text('gen_ai.agent.name', agent)];
 }
 
 /** Operations are named by the trace and the span that they are, where agents follow W3C Trace Context. */

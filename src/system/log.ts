@@ -20,6 +20,8 @@ export class LogSink {
   #rest = NOTHING;
   #isBusy = false;
   #isInFlight = false;
+  /** Gets each line, too. */
+  onLine: ((line: string) => void) | undefined;
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -27,6 +29,7 @@ export class LogSink {
   }
 
   write(line: string): void {
+    this.onLine?.(line);
     if (this.#waiting.length + line.length > MAX_WAITING_CHARACTERS) this.#lost += 1;
     else this.#waiting += line;
     if (this.#isBusy) return;
@@ -75,6 +78,8 @@ export type Logger = {
   info(message: string, fields?: object): void;
   warn(message: string, fields?: object): void;
   error(message: string, fields?: object): void;
+  /** Has each line of the log passed on, from now on; undefined: no more. */
+  follow?(onLine: ((line: string) => void) | undefined): void;
 };
 
 /** How background parts report their problems, and the end of them. */
@@ -83,6 +88,7 @@ export type TroubleLog = Pick<Logger, 'info' | 'warn'>;
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export function createLogger(level: LogLevel): Logger {
+  const destination = new LogSink(2);
   const sink: PinoLogger = pino(
     {
       level,
@@ -90,11 +96,19 @@ export function createLogger(level: LogLevel): Logger {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    new LogSink(2),
+    destination,
   );
   const line =
     (severity: Exclude<LogLevel, 'silent'>) =>
     (message: string, fields: object = {}): void =>
       sink[severity](fields, message);
-  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+  return {
+    debug: line('debug'),
+    info: line('info'),
+    warn: line('warn'),
+    error: line('error'),
+    follow: (onLine) => {
+      destination.onLine = onLine;
+    },
+  };
 }

@@ -25,7 +25,21 @@ export type Histogram = {
   readonly read: () => { readonly counts: readonly number[]; readonly sum: number };
 };
 
+/** As the library has them: what a histogram counts has names of its own, below the bound `le`. */
+export type MetricReadings = {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly values: readonly {
+    readonly metricName?: string;
+    readonly labels: Readonly<Record<string, string | number>>;
+    readonly value: number;
+  }[];
+};
+
 export type Metrics = {
+  /** All of them, those that name something included. */
+  readings(): Promise<readonly MetricReadings[]>;
   render(areNamesShown: boolean): Promise<{ readonly contentType: string; readonly text: string }>;
   close(): void;
 };
@@ -34,6 +48,11 @@ export type Metrics = {
 export function createMetrics(metrics: readonly (Metric | Histogram)[]): Metrics {
   let registries: Promise<{ readonly common: Registry; readonly naming: Registry }> | undefined;
   return {
+    readings: async () => {
+      const { common, naming } = await (registries ??= registriesOf(metrics));
+      const all = [...(await common.getMetricsAsJSON()), ...(await naming.getMetricsAsJSON())];
+      return all.map((each) => ({ ...each, type: String(each.type) }) as unknown as MetricReadings);
+    },
     render: async (areNamesShown) => {
       const { common, naming } = await (registries ??= registriesOf(metrics));
       const text = await common.metrics();

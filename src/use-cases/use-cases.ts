@@ -52,6 +52,8 @@ export type Recorded<R> = {
 export type Origin = {
   /** As the network knows the caller; '' or absent where that cannot be said any more. */
   readonly address?: string | undefined;
+  /** The header of W3C Trace Context, as it came. */
+  readonly traceparent?: string | undefined;
 };
 
 export type Link = {

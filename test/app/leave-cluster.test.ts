@@ -50,7 +50,7 @@ describe('the data directory of a gateway in a cluster', () => {
       const closers = new Closers();
       const { signal } = new AbortController();
       const wait = new StartWait(MUTE, signal);
-      const context = { config, log: MUTE as never, signal, wait, closers, run: undefined };
+      const context = { config, log: MUTE as never, signal, wait, closers, run: undefined, telemetry: undefined };
       await openResources(context, createClock()).finally(() => closers.closeAll(0));
     };
     const joined = (): Promise<void> => inStore((store) => readStoredRuns(store).begin(newRun()));

@@ -12,15 +12,15 @@ export type GrpcAnswer = {
 };
 
 export type GrpcClient = {
-  /** Fields that are left out are empty. Never rejects: a refusal is an answer with another code than OK. */
-  call(method: string, fields: object, bearer?: string): Promise<GrpcAnswer>;
+  /** `more`: further metadata. Fields that are left out are empty. Never rejects: a refusal is an answer with another code than OK. */
+  call(method: string, fields: object, bearer?: string, more?: Readonly<Record<string, string>>): Promise<GrpcAnswer>;
   close(): void;
 };
 
 export function grpcClient(address: string): GrpcClient {
   const client = new Client(address, credentials.createInsecure());
   return {
-    call: (name, fields, bearer) => {
+    call: (name, fields, bearer, more = {}) => {
       const shape = methodShapes.find((candidate) => candidate.name === name);
       if (shape === undefined) throw new Error(`there is no method ${name}`);
       const request = {
@@ -29,6 +29,7 @@ export function grpcClient(address: string): GrpcClient {
       } as Messages[MessageName];
       const metadata = new Metadata();
       if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);
+      for (const [key, value] of Object.entries(more)) metadata.set(key, value);
       return new Promise((resolve) => {
         const encode = (message: Messages[MessageName]): Buffer =>
           binaryCodec(shape.request.name as MessageName).encode(message as never) as Buffer;

@@ -114,6 +114,7 @@ class AgentHooksDoor {
       attributes: args,
       op,
       supportedObligations: SUPPORTED_OBLIGATIONS,
+      traceparent: asker.caller.traceparent,
     });
     if (!judged.ok) return judged;
     if (judged.value.decision !== 'allow') return ok(denialOf(judged.value));

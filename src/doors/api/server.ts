@@ -269,6 +269,7 @@ function unparsedOf(guarded: RouteHead, params: Unparsed['params']): Unparsed {
     remoteAddress: address,
     bearer: bearerOf(authorization),
     caller: {
+      traceparent: headers.get('traceparent'),
       address,
       get cancelled() {
         return guarded.cancelled;

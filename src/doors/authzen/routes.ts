@@ -30,7 +30,12 @@ const MAX_BATCH_MARKS = 96_000;
 /** Evaluations asked at once, so that others come in between. */
 const PIECE = 128;
 
-type Asker = { readonly ports: WirePorts; readonly bearer: KnownBearer; readonly named: string | undefined };
+type Asker = {
+  readonly ports: WirePorts;
+  readonly bearer: KnownBearer;
+  readonly named: string | undefined;
+  readonly traceparent: string | undefined;
+};
 type Decision = { readonly decision: boolean; readonly context?: JsonObject };
 
 async function evaluateOne(request: RawRequest, ports: WirePorts): Promise<HttpReply> {
@@ -54,7 +59,9 @@ async function evaluateMany(request: RawRequest, ports: WirePorts): Promise<Http
 
 async function askerOf({ headers, caller }: RawRequest, ports: WirePorts): Promise<Result<Asker, Fault>> {
   const bearer = await knownBearer(ports, headers.get('authorization'), caller);
-  return bearer.ok ? ok({ ports, bearer: bearer.value, named: headers.get(AGENT_HEADER) || undefined }) : bearer;
+  if (!bearer.ok) return bearer;
+  const { traceparent } = caller;
+  return ok({ ports, bearer: bearer.value, named: headers.get(AGENT_HEADER) || undefined, traceparent });
 }
 
 /** A wrong content type is 400 here, as the standard has it. */
@@ -70,7 +77,7 @@ async function answerOne(asker: Asker, body: unknown): Promise<HttpReply> {
 
 /** Fault: `invalid_argument` is on record. */
 async function evaluate(
-  { ports, bearer, named }: Asker,
+  { ports, bearer, named, traceparent }: Asker,
   { agent, question }: Evaluation,
 ): Promise<Result<Decision, Fault>> {
   if (named !== undefined && agent !== undefined && named !== agent && bearer.owner === undefined) {
@@ -79,7 +86,7 @@ async function evaluate(
     const recorded = await recordRefusal(ports, bearer, { claimed: named, action, resource, reason });
     return recorded.ok ? fail(OTHER_AGENT) : recorded;
   }
-  const verdict = await judge(ports, bearer, agent ?? named, question);
+  const verdict = await judge(ports, bearer, agent ?? named, { ...question, traceparent });
   if (!verdict.ok) return verdict;
   return ok({ decision: verdict.value.decision === 'allow', context: verdictJson(verdict.value) });
 }

@@ -25,10 +25,12 @@ import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 export class ConnectHead extends GuardedHead {
   version: string | undefined = undefined;
   timeout: string | undefined = undefined;
+  traceparent: string | undefined = undefined;
 
   protected override takeOther(name: string, value: string): void {
     if (name === 'connect-protocol-version') this.version = value || undefined;
     else if (name === 'connect-timeout-ms') this.timeout = value || undefined;
+    else if (name === 'traceparent') this.traceparent = value;
   }
 }
 

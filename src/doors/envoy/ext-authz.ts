@@ -123,12 +123,14 @@ async function answer(
     const recorded = await recordRefusal(ports, bearer.value, refused);
     return faulty(recorded.ok ? resource.fault : recorded.fault);
   }
+  const traceparent = only(request, 'traceparent');
   const verdict = await judgePassage(ports, bearer.value, claimed, {
     action: 'net.connect',
     resource: resource.value,
     attributes: { method: request.method, headers: harmless(request) },
     supportedObligations: [],
-    traceId: traceIn(only(request, 'traceparent')),
+    traceId: traceIn(traceparent),
+    traceparent,
   });
   if (!verdict.ok) return faulty(verdict.fault);
   return verdict.value.decision === 'allow' ? permit(request) : deny(verdict.value);

@@ -87,6 +87,7 @@ const NOBODY: Receiver = { receive: () => undefined };
 export class Call implements Bounded {
   /** The metadata of that name, as it came. */
   readonly authorization: string | undefined;
+  readonly traceparent: string | undefined;
   /** From the call on; Infinity: no deadline. */
   readonly timeoutMs: number;
   readonly address: string;
@@ -138,6 +139,7 @@ export class Call implements Bounded {
     this.#onDefect = onDefect;
     this.#encoding = head.encoding;
     this.authorization = head.authorization;
+    this.traceparent = head.traceparent;
     this.timeoutMs = head.timeoutMs;
     this.address = address;
     if (method.request === 'one') this.#sinceMs = this.#openedMs;

@@ -11,6 +11,8 @@ export type Head = {
   readonly timeoutMs: number;
   /** The compression of the call's messages; undefined: none may be compressed. */
   readonly encoding: string | undefined;
+  /** The header of W3C Trace Context, as it came. */
+  readonly traceparent: string | undefined;
 };
 
 /**
@@ -51,6 +53,7 @@ export function readHead(headers: IncomingHttpHeaders, fields: readonly string[]
     authorization: headers.authorization === undefined ? undefined : authorizationOf(headers.authorization, fields),
     timeoutMs,
     encoding: encoding === undefined || encoding === 'identity' ? undefined : quoted(encoding),
+    traceparent: headers.traceparent as string | undefined,
   };
 }
 

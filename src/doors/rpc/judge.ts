@@ -23,6 +23,8 @@ export type Question = {
   /** The operation that an allow begins. Undefined: nobody would end it, so none begins, and nothing is reserved. */
   readonly op: { readonly traceId: string; readonly spanId: string } | undefined;
   readonly supportedObligations: readonly string[];
+  /** Of the caller: its header of W3C Trace Context. */
+  readonly traceparent?: string | undefined;
 };
 
 export type Verdict = {
@@ -49,7 +51,7 @@ export async function judge(
   claimed: string | undefined,
   question: Question,
 ): Promise<Result<Verdict, Fault>> {
-  const { action, resource, attributes, op, supportedObligations } = question;
+  const { action, resource, attributes, op, supportedObligations, traceparent } = question;
   const speaker = speakerFor(bearer, claimed);
   if (!speaker.ok)
     return denied(ports, bearer, { claimed, action, resource, reason: explain(speaker.fault) }, 'credential');
@@ -69,7 +71,10 @@ export async function judge(
     const recorded = await recordRefusal(ports, bearer, { claimed, action, resource, reason: explain(command.fault) });
     return recorded.ok ? command : recorded;
   }
-  const { reply, auditId } = await ports.link.ask(command.value);
+  const { reply, auditId } = await ports.link.ask(
+    command.value,
+    traceparent === undefined ? undefined : { traceparent },
+  );
   return reply.ok ? ok(verdictOf(reply.value, op && command.value.opId, auditId)) : reply;
 }
 

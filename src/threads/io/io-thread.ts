@@ -23,6 +23,8 @@ import { throttle } from '../../limits/rate-limit.ts';
 import type { Clock } from '../../ports/ports.ts';
 import { createClock } from '../../system/clock.ts';
 import type { IoNotice, IoStart, LocalStart } from '../protocol.ts';
+import { Feed } from '../telemetry/feed.ts';
+import { tracedLink } from '../telemetry/traced-link.ts';
 import { channelOver, type IoChannel } from './io-channel.ts';
 import { IoLink, type Notification } from './io-link.ts';
 
@@ -54,6 +56,8 @@ export type IoData = {
   readonly maxGrpcStreams: number;
   /** Bytes of all incomplete requests together, over HTTP and over gRPC each; and of unread answers over gRPC. */
   readonly maxHalfSentBytes: number;
+  /** Where checks leave a record for the telemetry; undefined: nowhere. */
+  readonly telemetryChannel: string | undefined;
 };
 
 const TICK_EVERY_MS = 1_000;
@@ -94,6 +98,7 @@ class IoThread {
   readonly #start: LocalStart;
   readonly #data: IoData;
   readonly #link: IoLink;
+  readonly #checkRecords: Feed<'traces'> | undefined;
   /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
   readonly #clock: Clock;
   readonly #credentials: CachedAuthenticator;
@@ -111,6 +116,8 @@ class IoThread {
     this.#data = start.data as IoData;
     this.#clock = createClock(undefined, undefined, start.nowMs);
     const { home, maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams, trustedProxies } = this.#data;
+    const { telemetryChannel } = this.#data;
+    this.#checkRecords = telemetryChannel === undefined ? undefined : new Feed(telemetryChannel, 'traces');
     const link = new IoLink(channel, { home, maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
@@ -123,7 +130,7 @@ class IoThread {
     this.#control = new ControlSwitch((stream, agent) => link.notify({ type: 'control-closed', stream, agent }));
     this.#holds = new Holds(this.#control);
     const ports: WirePorts = {
-      link,
+      link: this.#checkRecords === undefined ? link : tracedLink(link, this.#checkRecords),
       authenticate: (bearer, address) => this.#principalOf(bearer, address),
       largeBatches: this.#largeBatches,
     };
@@ -181,6 +188,7 @@ class IoThread {
   /** Closes the doors with all their connections. */
   close(): void {
     clearInterval(this.#ticking);
+    this.#checkRecords?.close();
     this.#http.close();
     this.#grpcListener?.cut();
   }
@@ -260,6 +268,7 @@ class IoThread {
       await sleep(DRAIN_POLL_MS);
     }
     this.#http.close();
+    this.#checkRecords?.close();
     this.#notify({ type: 'drained' });
   }
 

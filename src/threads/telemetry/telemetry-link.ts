@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { messageOf, stackOf } from '../../core/base/text.ts';
+import { within } from '../../system/clock.ts';
+import type { MetricReadings } from '../../system/metrics.ts';
+import { workerFile } from '../../system/worker-file.ts';
+import type { Protocol } from './exporters.ts';
+import { Feed } from './feed.ts';
+import type { Counts, FromTelemetry, Signal, ToTelemetry } from './messages.ts';
+import type { TelemetryThreadOptions } from './telemetry-thread.ts';
+
+export type TelemetryLinkOptions = {
+  readonly protocol: Protocol;
+  readonly signals: readonly Signal[];
+  /** Of the thread. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly version: string;
+  /** Between two readings of the metrics. */
+  readonly metricsEveryMs: number;
+  readonly note: (level: 'info' | 'warn' | 'error', message: string, fields: object) => void;
+};
+
+const NONE: Counts = { traces: 0, metrics: 0, logs: 0 };
+const RESTART_MS = 5_000;
+const CLOSE_MARGIN_MS = 500;
+
+/** The main thread's link to the thread of telemetry. That starts again when it has died. */
+export class TelemetryLink {
+  readonly #options: TelemetryLinkOptions;
+  /** Its name, for the threads that send over it. */
+  readonly channel = `svc-telemetry-${randomUUID()}`;
+  readonly #logs: Feed<'logs'> | undefined;
+  readonly #metrics: Feed<'metrics'> | undefined;
+  #worker: Worker | undefined;
+  #restart: NodeJS.Timeout | undefined;
+  #reading: NodeJS.Timeout | undefined;
+  #onClosed: (() => void) | undefined;
+  #isClosed = false;
+  #counts: { readonly exported: Counts; readonly dropped: Counts } = { exported: NONE, dropped: NONE };
+  /** Those of threads that have died. */
+  #before = { exported: NONE, dropped: NONE };
+
+  constructor(options: TelemetryLinkOptions) {
+    this.#options = options;
+    this.#logs = options.signals.includes('logs') ? new Feed(this.channel, 'logs') : undefined;
+    this.#metrics = options.signals.includes('metrics') ? new Feed(this.channel, 'metrics') : undefined;
+    this.#start();
+  }
+
+  get tracesChecks(): boolean {
+    return this.#options.signals.includes('traces');
+  }
+
+  /** Of the main thread's log: JSON. */
+  addLine(line: string): void {
+    this.#logs?.add(line);
+  }
+
+  /** Reads the metrics from now on. */
+  follow(read: () => Promise<readonly MetricReadings[]>): void {
+    const { metricsEveryMs, note } = this.#options;
+    if (this.#metrics === undefined) return;
+    const add = (): void =>
+      void read().then(
+        (readings) => this.#metrics?.add({ atMs: Date.now(), readings }),
+        (error: unknown) => note('error', 'reading metrics for OpenTelemetry failed', { error: messageOf(error) }),
+      );
+    this.#reading = setInterval(add, metricsEveryMs).unref();
+  }
+
+  get exported(): Counts {
+    return sum(this.#before.exported, this.#counts.exported);
+  }
+
+  get dropped(): Counts {
+    return sum(this.#before.dropped, this.#counts.dropped);
+  }
+
+  /** Sends what is left, as far as the collector takes it within that time. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#reading);
+    clearTimeout(this.#restart);
+    this.#logs?.close();
+    this.#metrics?.close();
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    const closed = new Promise<void>((resolve) => {
+      this.#onClosed = resolve;
+    });
+    worker.postMessage({ type: 'close', graceMs } satisfies ToTelemetry);
+    await within(graceMs + CLOSE_MARGIN_MS, closed);
+    await worker.terminate();
+  }
+
+  #start(): void {
+    const { protocol, signals, environment: env, version, note } = this.#options;
+    const workerData: TelemetryThreadOptions = { channel: this.channel, protocol, signals, version };
+    const worker = new Worker(workerFile('telemetry'), { workerData, env, name: 'telemetry' });
+    this.#worker = worker;
+    worker.on('message', (message: FromTelemetry) => {
+      if (message.type === 'status') this.#counts = message;
+      else if (message.type === 'note') note(message.level, message.message, message.fields);
+      else this.#onClosed?.();
+    });
+    worker.on('error', (error) => note('error', 'sending telemetry failed', { error: stackOf(error) }));
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined;
+      this.#onClosed?.();
+      this.#before = { exported: this.exported, dropped: this.dropped };
+      this.#counts = { exported: NONE, dropped: NONE };
+      if (!this.#isClosed) this.#restart = setTimeout(() => this.#start(), RESTART_MS).unref();
+    });
+    worker.unref();
+  }
+}
+
+const sum = (one: Counts, other: Counts): Counts => ({
+  traces: one.traces + other.traces,
+  metrics: one.metrics + other.metrics,
+  logs: one.logs + other.logs,
+});
