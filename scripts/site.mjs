@@ -42,7 +42,7 @@ for (const [section, paths] of SECTIONS) {
 for (const name of readdirSync(join(ROOT, 'docs')))
   if (name.endsWith('.md') && !pages.has(`docs/${name}`)) problems.push(`docs/${name} is in no section`);
 
-/** What documents link to and is no page: copied, or a list of its files. */
+/** Linked files that are not pages: copied, or a list of a folder's files. */
 const files = new Set();
 for (const page of pages.values()) render(page);
 for (const page of pages.values()) page.html = page.html.replaceAll(/(href|src)="([^"]*)"/g, checkedLink(page));

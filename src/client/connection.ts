@@ -7,7 +7,7 @@ import type { ProxySetting } from './proxy-choice.ts';
 
 export type HttpCall = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** What follows the URL of the gateway: a path, and a query. */
+  /** The part after the URL of the gateway: a path, and a query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly content?: string | Buffer | undefined;

@@ -1,7 +1,7 @@
 /** Why a gateway cannot be reached, in words for people. Text from elsewhere in them is as it came. */
 import { codeOf } from '../core/base/text.ts';
 
-/** What stands between a client and its gateway: a line what is wrong, and a sentence what to do. */
+/** A failure between a client and its gateway: a line about the cause, and a sentence about the remedy. */
 export class WayError extends Error {
   readonly advice: string;
   /** `setting`: in the environment or in options. `passing`: trying again may help. */

@@ -1,4 +1,4 @@
-/** What limits have counted (docs/spec.md, Limits of use). */
+/** Counts of limits (docs/spec.md, Limits of use). */
 import { orgInReach } from '../core/access.ts';
 import { BAD_CURSOR, type Page, type PageRequest } from '../core/base/page.ts';
 import { ok, type Result } from '../core/base/result.ts';

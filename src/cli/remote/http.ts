@@ -51,7 +51,7 @@ export async function send(gateway: Gateway, call: ApiCall, bearer: string | und
 
 const connections = new WeakMap<Gateway, Connection>();
 
-/** One for all requests of a command, so that they share what they have opened. */
+/** Returns the connection that all requests of a command share, so that they open nothing twice. */
 function connectionTo(gateway: Gateway): Connection {
   const connection = connections.get(gateway) ?? new Connection(gateway);
   connections.set(gateway, connection);

@@ -9,7 +9,7 @@ import { limitText } from './limit.ts';
 /** By the id of a limit, how much of it is used: calls, US dollars or tokens. */
 export type AssumedUse = Readonly<Record<string, number>>;
 
-/** What the first limit that leaves no room for the check makes of it; undefined: there is room in all. */
+/** Returns the denial of the first limit without room for the check; undefined: there is room in all. */
 export function limitOver(
   limits: readonly CompiledLimit[],
   { agent, action, resource, estimatedCostMicroUsd = 0 }: CheckSubject,

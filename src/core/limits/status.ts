@@ -1,4 +1,4 @@
-/** What limits have counted, the fullest first (docs/spec.md, HTTP). */
+/** Counts of limits, the fullest first (docs/spec.md, HTTP). */
 import type { Page } from '../base/page.ts';
 import type { Steps } from '../base/steps.ts';
 import { type LimitPer, type LimitUnit, shownAmount } from './limit.ts';
@@ -28,12 +28,12 @@ export type LimitFilter = {
   readonly limit: string | undefined;
 };
 
-/** Where a row stands among all: how full it is, and then its names. */
+/** The position of a row among all: by its fullness, and then by its names. */
 type Place = readonly [fullness: number, name: string];
 
 const ROWS_PER_STEP = 64;
 
-/** One page, by steps: there may be a million rows to look at. `after` is the cursor of the page before. */
+/** Lists a page, by steps: there may be a million rows to look at. `after` is the cursor of the page before. */
 export function* listingLimits(
   counted: readonly Counted[],
   filter: LimitFilter,

@@ -1,4 +1,4 @@
-/** What limits of policies have counted, the fullest first. */
+/** Counts of the limits of policies, the fullest first. */
 import type { LimitStatus } from '../../base/api-types.ts';
 import { count, dateTime, money, plural } from '../../base/format.ts';
 import { NEAR } from '../../standing/alert.ts';
