@@ -21,7 +21,7 @@ export type ClusterMeasures = {
 const LOOK_FOR_STRANDED_MS = 30_000;
 
 export function measuresOf(
-  { membership, members, barriers, money, orders }: Cluster,
+  { membership, members, money, states: { everywhere, orders } }: Cluster,
   routing: Routing | undefined,
   closers: Closers,
 ): ClusterMeasures {
@@ -42,7 +42,7 @@ export function measuresOf(
     parkedChecks: () => money.measured().parked,
     exchanges: () => money.measured().exchanges,
     passedOn: () => routing?.passedOn ?? 0,
-    unconfirmedBarriers: () => barriers.unconfirmed,
+    unconfirmedBarriers: () => everywhere.unconfirmed,
     waitingOrders: () => orders.size,
     strandedMicroUsd: () => strandedMicroUsd,
   };

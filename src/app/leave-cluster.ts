@@ -2,9 +2,8 @@
 import { existsSync } from 'node:fs';
 import { newRun } from '../cluster/run.ts';
 import { isOfCluster, leaveCluster } from '../stores/embedded/runs.ts';
-import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
+import { createPostgresLog } from '../stores/postgres/cluster/log.ts';
 import { hasMembers } from '../stores/postgres/cluster/members.ts';
-import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import type { Logger } from '../system/log.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
@@ -44,16 +43,14 @@ async function leave(config: Config, log: Logger, closers: Closers): Promise<Lef
   const wait = new StartWait(log, signal);
   const { postgres, close } = await orStartError(openDatabase({ url, config, store, log, signal, wait }));
   closers.add('the database', () => close());
-  const steadyMs = (): number => performance.now();
   const run = newRun(); // reads need no run that takes part
-  const states = createPostgresStates(postgres, run, steadyMs);
   const trouble = (): string | undefined => postgres.trouble;
   if (!(await wait.value(() => hasMembers(postgres), trouble)))
     throw new StartError('no gateway is known in the database at SVC_DATABASE_URL; set it to that of the cluster');
-  const agents = await wait.value(() => createPostgresAgents(postgres, run, steadyMs).load(), trouble);
-  const halts = await wait.value(() => states.load('halts'), trouble);
-  const approvals = await wait.value(() => states.load('approvals'), trouble);
-  const kept = (rows: typeof halts) => rows.map(({ id, body }) => ({ id, row: body }));
-  await leaveCluster(store, { agents, halts: kept(halts), approvals: kept(approvals) });
+  const shared = createPostgresLog({ postgres, run, leaseMs: 0 });
+  const { agents, states } = await wait.value(() => shared.whole(), trouble);
+  const kept = (kind: string) => states.filter((each) => each.kind === kind).map(({ id, body }) => ({ id, row: body }));
+  const [halts, approvals] = [kept('halts'), kept('approvals')];
+  await leaveCluster(store, { agents, halts, approvals });
   return { agents: agents.length, halts: halts.length, approvals: approvals.length };
 }

@@ -2,6 +2,7 @@
 
 import type { Refreshes } from '../cluster/replicas.ts';
 import { newRun } from '../cluster/run.ts';
+import { ok } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { explain } from '../core/fault.ts';
 import type { Bootstrap } from '../credentials/api-key-start.ts';
@@ -136,10 +137,13 @@ async function start(context: StartContext): Promise<Gateway> {
 }
 
 /** How this gateway takes over what other gateways have written. */
-const refreshesOf = ({ cluster, identity: { accounts, credentials } }: Parts): Refreshes => ({
-  ...cluster?.states.refreshes,
-  ...(cluster && { policy: (detail) => cluster.policies.refresh(detail) }),
+const refreshesOf = ({ identity: { accounts, credentials }, decisions: { policyLife } }: Parts): Refreshes => ({
   'api-keys': () => credentials.apiKeys.refresh(),
+  shadow: async () => {
+    const followed = await policyLife.shadow.follow();
+    // One that cannot be read here is not asked here: reading it again changes nothing.
+    return followed.ok || followed.fault.kind === 'policy_invalid' ? ok(undefined) : followed;
+  },
   ...(accounts && { accounts: () => accounts.syncRevocations() }),
 });
 
@@ -196,7 +200,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     stats: decisions.stats,
     statsSaver: decisions.statsSaver,
     threads: threads.threads,
-    tickApprovals: cluster?.states.tickApprovals,
+    tickApprovals: cluster?.states.tick,
   });
   if (cluster === undefined)
     policyChanges.follow((fingerprint) => void reloadChanged(decisions.policyKeeper, onError, fingerprint));

@@ -5,9 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BusRefused, NatsBus } from '../bus/nats.ts';
 import { PostgresBus } from '../bus/postgres.ts';
-import { AgentFeed } from '../cluster/agent-feed.ts';
-import { Barriers } from '../cluster/barriers.ts';
-import { SharedControls } from '../cluster/controls.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
 import type { ClusterPolicies } from '../cluster/policies.ts';
 import { ClusterPeers } from '../cluster/questions.ts';
@@ -15,9 +12,7 @@ import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import type { Routing } from '../cluster/routing.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
-import { WaitingOrders } from '../cluster/waiting-orders.ts';
-import type { AgentRegistration } from '../core/agents/agents.ts';
-import { assert, ok, type Result } from '../core/base/result.ts';
+import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
@@ -25,27 +20,9 @@ import { digestIfIssued } from '../credentials/secret-token.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
-import type {
-  Barrier,
-  Beat,
-  Bus,
-  Member,
-  MemberStore,
-  Membership,
-  OnOutage,
-  Peers,
-  RunId,
-  SharedAgents,
-  SharedStates,
-  Topic,
-} from '../ports/cluster.ts';
-import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
-import { createEmbeddedStates } from '../stores/embedded/states.ts';
-import type { EmbeddedStore } from '../stores/embedded/store.ts';
-import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
+import type { Beat, Member, MemberStore, Membership, OnOutage, Peers, RunId, Topic } from '../ports/cluster.ts';
 import { createPostgresMembers, type Settlement } from '../stores/postgres/cluster/members.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
-import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
@@ -70,14 +47,10 @@ export type Cluster = {
   readonly membership: KeptMembership;
   readonly members: MemberStore;
   readonly bus: NatsBus | PostgresBus;
-  readonly barriers: Barriers;
   readonly peers: ClusterPeers;
   readonly replicas: Replicas;
-  readonly agents: AgentFeed;
   readonly money: Money;
   readonly states: States;
-  readonly controls: SharedControls;
-  readonly orders: WaitingOrders;
   readonly webhooks: WebhookSharing;
   /** Opens the door for the other gateways. What comes through it goes to `receive`. */
   route(decisions: Deciding, receive: Switchboard['receive']): Routing;
@@ -114,7 +87,10 @@ export async function openCluster(
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
   assert(run !== undefined, 'a gateway of a cluster has a run');
   const policyVersion = (): string => shelf.policies.version ?? shelf.inForce.policies.version;
-  const reportOf = () => ({ policyVersion: policyVersion(), auditHead: audit.head, isOnBus: bus.isConnected });
+  const reportOf = () => ({
+    ...{ policyVersion: policyVersion(), auditHead: audit.head, isOnBus: bus.isConnected },
+    applied: states.log.acted,
+  });
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
   // Outages are logged by the other connections of this gateway, and by its membership.
   const quiet = { info: () => undefined, warn: () => undefined };
@@ -140,43 +116,37 @@ export async function openCluster(
   const replaced = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const membership = keepMembership(context, { run, name, members, replicas, threads, reportOf, onReplaced: end });
-  const inAllThreads = (): Promise<void> => threads.confirmed();
-  const barriers = new Barriers({ bus, membership, store: members, replicas, inAllThreads });
+  const follow = async (): Promise<boolean> => states.log.follow();
+  const onBeat = (all: readonly Member[]): void => {
+    states.everywhere.noteMembers(all);
+    void states.log.follow();
+  };
+  const membership = keepMembership(context, {
+    ...{ run, name, members, replicas, threads, reportOf, follow, onBeat, onReplaced: end },
+  });
   shareHeads(closers, audit, membership);
-  const shelf = await openShelf({ postgres: pool, run, name, barrier: barriers, log, wait, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
   peers.serve('signing-key', async () => ({ kid: signingKeys.signer().kid }));
-  const shared = createPostgresAgents(pool, run, () => performance.now());
-  const agents = new AgentFeed(
-    {
-      store: shared,
-      bus,
-      barrier: barriers,
-      onRevoked: (agent) => threads.broadcast({ type: 'agent-revoked', agent }),
-      steadyMs: () => performance.now(),
-    },
-    await loadAgents(context, shared, store, pool),
-  );
-  replicas.keep('agents', () => agents.refresh());
-  const sharedStates = createPostgresStates(pool, run, () => performance.now());
-  const base = { membership, barrier: barriers, bus, replicas, log, onError };
-  const { controls, orders } = openOrders({ ...base, store: sharedStates });
-  const own = createEmbeddedStates(store);
-  const states = await openStates({ ...base, shared: sharedStates, own, trouble, wait });
-  const webhooks = shareWebhooks({ postgres: pool, run, barrier: barriers, wait });
+  const base = { membership, members, bus, peers, replicas, threads, log, onError, trouble, wait };
+  const states = await openStates({ ...base, postgres: pool, store, run, leaseMs: LEASE_MS });
+  const shelf = await openShelf({ postgres: pool, states, peers, run, name, log, wait, policyPath });
+  states.followPolicies(shelf.policies);
+  const webhooks = shareWebhooks({ postgres: pool, run, barrier: states.barrier, wait });
   replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
   const { policies, policyStores, inForce } = shelf;
-  const shares = { membership, members, bus, barriers, peers, replicas, agents, money };
-  const parts = { ...shares, states, controls, orders, webhooks, policies, policyStores, inForce, replaced };
+  const shares = { membership, members, bus, peers, replicas, money, states, webhooks };
+  const parts = { ...shares, policies, policyStores, inForce, replaced };
   return {
     ...parts,
     ...sharing(membership, peers),
     start: startOf(context, parts, { shelf, postgres, signingKeys, onError }),
     route: (decisions, receive) =>
-      startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
+      startRouting({
+        ...{ ...parts, orders: states.orders, lookup: states.agents },
+        ...{ config, closers, log, onError, threads, audit, ...decisions, receive },
+      }),
   };
 }
 
@@ -189,34 +159,6 @@ function shareHeads(closers: Closers, audit: AuditLink, membership: Membership):
     audit.sharePeers(heads);
   }, SHARE_HEADS_EVERY_MS);
   closers.add('the ends of the audit logs of other gateways', () => clearInterval(sharing));
-}
-
-type Ordering = {
-  readonly store: SharedStates;
-  readonly membership: Membership;
-  readonly barrier: Barrier;
-  readonly bus: Bus;
-  readonly replicas: Replicas;
-  readonly log: StartContext['log'];
-  readonly onError: (error: unknown, doing: string) => void;
-};
-
-/** What operators have ordered: of operations whose gateways have carried it out, and of those that do not answer. */
-function openOrders({ replicas, bus, log, ...shared }: Ordering): Pick<Cluster, 'controls' | 'orders'> {
-  const controls = new SharedControls({ ...shared, bus, wallMs: Date.now });
-  const orders = new WaitingOrders({
-    ...shared,
-    wallMs: Date.now,
-    nextSequence: (nowMs) => controls.nextSequence(nowMs),
-    carriedOut: (opId, orgId) => controls.carriedOut(opId, orgId),
-    warn: (message, fields) => log.warn(message, fields),
-  });
-  replicas.keep('controls', async (sent) => {
-    // In this order, so that an order that is older than what this gateway has done is known as such.
-    const read = await controls.refresh(sent);
-    return read.ok && sent === undefined ? orders.refresh() : read;
-  });
-  return { controls, orders };
 }
 
 function createBus(
@@ -262,10 +204,10 @@ type Joins = Pick<Resources, 'signingKeys' | 'onError'> & { readonly shelf: Shel
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, peers, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
+  { membership, members, bus, peers, replicas, money, states, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
   { shelf, postgres, signingKeys, onError }: Joins,
 ): Cluster['start'] {
-  const { config, log, wait, closers } = context;
+  const { config, log, wait, closers, signal } = context;
   const trouble = (): string | undefined => postgres.trouble;
   return async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
@@ -278,12 +220,15 @@ function startOf(
     await wait.value(() => membership.start(), trouble);
     // What was ordered before it joined; what is ordered from then on waits for it.
     await wait.value(() => replicas.refreshAll(), trouble);
+    while (!(await states.log.follow())) await sleep(LOOK_AT_CLOCK_MS, undefined, { signal });
+    await states.bring();
     await shelf.begin();
     await money.start();
     await webhooks.begin();
     closers.add('the other gateways of the cluster', async () => {
       // What they have decided here is part of the last report.
       await peers.stop();
+      states.stop();
       membership.stop();
       replicas.stop();
       const isReported = await money.close();
@@ -318,25 +263,30 @@ type Kept = {
   readonly members: MemberStore;
   readonly replicas: Replicas;
   readonly threads: IoThreads;
-  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus'>;
+  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus' | 'applied'>;
+  readonly follow: () => Promise<boolean>;
+  readonly onBeat: (members: readonly Member[]) => void;
   readonly onReplaced: () => void;
 };
 
 function keepMembership(
   { config, log }: StartContext,
-  { run, name, members, replicas, threads, reportOf, onReplaced }: Kept,
+  { run, name, members, replicas, threads, reportOf, follow, onBeat, onReplaced }: Kept,
 ): KeptMembership {
   return new KeptMembership({
     store: members,
     joining: { run, name, version: packageVersion(), protocols: PROTOCOLS, onOutage: config.SVC_CLUSTER_ON_OUTAGE },
     clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
     catchUp: async () => {
+      const isApplied = await follow();
       const read = await replicas.refreshAll();
+      if (!isApplied) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
       // What they sent before they knew is held back until they say that they do.
       if (read.ok) await threads.confirmed();
       return read;
     },
     hasCaughtUp: () => replicas.takePolled(),
+    onBeat,
     reportOf,
     onReplaced: () => {
       log.error(
@@ -354,20 +304,6 @@ function outageOf({ isReplaced, isCutOff }: KeptMembership, onOutage: OnOutage):
   if (isReplaced) return 'this gateway has been replaced by another one and is stopping';
   if (!isCutOff || onOutage === 'serve') return undefined;
   return 'this gateway cannot reach the database of its cluster, so it does not know what has been revoked since';
-}
-
-/** The first gateway of a cluster adds the registrations that it had outside the cluster. */
-async function loadAgents(
-  { log, wait }: StartContext,
-  shared: SharedAgents,
-  store: EmbeddedStore,
-  postgres: Postgres,
-): Promise<readonly AgentRegistration[]> {
-  const trouble = (): string | undefined => postgres.trouble;
-  const brings = [...createEmbeddedAgents(store).load()];
-  const brought = await wait.value(() => shared.adopt(brings), trouble);
-  if (brought > 0) log.info('brought the registrations of this gateway into the cluster', { agents: brought });
-  return wait.value(() => shared.load(), trouble);
 }
 
 /** Kept in the data directory, so that a gateway that restarts is known as the one it was. */

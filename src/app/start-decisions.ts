@@ -61,7 +61,7 @@ export function startDecisions(
 ): Decisions {
   const { config } = context;
   const { policies: loaded, store, onError } = resources;
-  const agents = cluster?.agents ?? createEmbeddedAgents(store);
+  const agents = cluster?.states.agentStore ?? createEmbeddedAgents(store);
   const budgets = cluster?.money.budgets ?? createEmbeddedBudgets(store);
   const ownStates = createEmbeddedStates(store);
   const states = cluster?.states.store ?? ownStates;
@@ -73,8 +73,9 @@ export function startDecisions(
     states,
     nowMs: clock.nowMs(),
     sliceMs: cluster?.money.sliceMs,
+    newApprovalId: cluster?.states.ids.next ?? randomUUID,
   });
-  cluster?.agents.follow(governor.agents);
+  const decisions = cluster?.states.share(governor, clock);
   const webhooks = startWebhooks(context, {
     ...{ states: ownStates, governor, audit, clock, onError },
     shared: cluster?.webhooks,
@@ -88,7 +89,7 @@ export function startDecisions(
     agents,
     budgets,
     states,
-    controls: cluster?.controls,
+    controls: decisions?.controls,
     clock,
     webhooks,
     stats: statistics.stats,
@@ -114,14 +115,14 @@ export function startDecisions(
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
       isShareFull: () => audit.isShareFull,
     }),
-    turns: cluster?.states.turns,
-    controls: cluster?.controls,
+    decisions,
+    controls: cluster?.states.orders,
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   const haltKeeper = haltsFor(commands, governor, onError, cluster?.states.halting);
   const approvalWaits = waitsFor(commands, clock);
-  if (cluster !== undefined) followCluster(cluster, { ...policyParts, commands, governor, recording, threads });
-  cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
+  if (cluster !== undefined)
+    followCluster(cluster, { ...policyParts, commands, governor, haltKeeper, recording, threads, clock, onApproval });
   return {
     governor,
     commands,
@@ -174,17 +175,25 @@ function keepPolicies(
   return { policyKeeper, policyLife };
 }
 
-type Following = Pick<Decisions, 'commands' | 'governor' | 'policyKeeper' | 'policyLife' | 'recording'> &
-  Pick<Threads, 'threads'>;
+type Following = Pick<Decisions, 'commands' | 'governor' | 'haltKeeper' | 'policyKeeper' | 'recording'> &
+  Pick<Threads, 'threads'> & { readonly clock: Clock; readonly onApproval: (approval: Approval) => void };
 
 /** What the other gateways put in force, and order. */
 function followCluster(
-  { controls, money, orders, policies }: Cluster,
-  { commands, governor, policyKeeper, policyLife, recording: { controlStreams }, threads }: Following,
+  { money, policies, states }: Cluster,
+  {
+    commands,
+    governor,
+    haltKeeper,
+    policyKeeper,
+    recording: { controlStreams },
+    threads,
+    clock,
+    onApproval,
+  }: Following,
 ): void {
   policies.follow({
     version: () => policyKeeper.version,
-    followShadow: () => policyLife.shadow.follow(),
     install: async (compiled, actor) => {
       const installed = await policyKeeper.replace(compiled, actor);
       // What lower caps leave no room for is given back before this gateway says that it acts by them.
@@ -192,12 +201,14 @@ function followCluster(
       return installed;
     },
   });
-  governor.closedElsewhere = (agent, opId) =>
-    controls.closedElsewhere(agent, opId) ?? orders.closedElsewhere(agent, opId);
-  orders.follow((command) => commands.ask(command));
-  governor.onSwept = (agent, opId) => controls.forget(agent, opId);
-  controls.follow((agent, message) => {
-    for (const { io, stream } of controlStreams.of(agent)) threads.send(io, { type: 'signal', stream, message });
+  const { orders } = states;
+  governor.closedElsewhere = (agent, opId) => orders.closedElsewhere(agent, opId);
+  governor.onSwept = (agent, opId) => orders.forget(agent, opId);
+  states.follow({
+    ...{ commands, haltKeeper, clock, onApproval },
+    deliver: (agent, message) => {
+      for (const { io, stream } of controlStreams.of(agent)) threads.send(io, { type: 'signal', stream, message });
+    },
   });
 }
 

@@ -1,6 +1,6 @@
 /** The governor as the configuration wants it, with what the embedded store kept of the last run. */
 
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Approval } from '../core/approvals/approval.ts';
 import { redactAttributes } from '../core/audit/redact.ts';
 import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.ts';
@@ -28,6 +28,7 @@ export type GovernorStart = {
   readonly nowMs: number;
   /** In a cluster: for how long a grant of the ledger is to last. */
   readonly sliceMs?: number | undefined;
+  readonly newApprovalId: () => string;
 };
 
 export function restoreGovernor(start: GovernorStart): Governor {
@@ -53,7 +54,7 @@ export function restoreGovernor(start: GovernorStart): Governor {
     maxLimitStates: config.SVC_MAX_LIMIT_STATES,
     sessionTtlMs: config.SVC_SESSION_TTL_SECS * 1000,
     redact: (attributes) => redactAttributes(attributes, redacted),
-    newApprovalId: randomUUID,
+    newApprovalId: start.newApprovalId,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   });
   governor.limitsInForce = policies.limits;

@@ -74,7 +74,7 @@ export function openPolicyLife(
     },
     audit,
     clock,
-    announce: async () => cluster?.barriers.pass('policy') ?? [],
+    announce: async () => cluster?.states.barrier.pass('shadow') ?? [],
     countsElsewhere: async (version) => {
       const asked = await cluster?.peers.askAll('shadow', { version });
       return asked?.ok === true ? asked.value.answers.map(({ answer }) => answer) : [];

@@ -1,9 +1,7 @@
 /** Connects what other gateways of a cluster ask with what decides it. */
-import type { SharedControls } from '../cluster/controls.ts';
 import { SharedEvents } from '../cluster/events.ts';
+import type { SharedOrders } from '../cluster/orders.ts';
 import { type AgentLookup, Routing, type RoutingOptions } from '../cluster/routing.ts';
-import type { WaitingOrders } from '../cluster/waiting-orders.ts';
-import type { Lineage } from '../core/audit/audit.ts';
 import { ok } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Bus, Membership, Peers } from '../ports/cluster.ts';
@@ -33,8 +31,7 @@ type Routed = Deciding & {
   readonly peers: Peers;
   readonly membership: Membership;
   readonly lookup: AgentLookup;
-  readonly controls: Pick<SharedControls, 'order'>;
-  readonly orders: Pick<WaitingOrders, 'give'>;
+  readonly orders: Pick<SharedOrders, 'give' | 'leave'>;
   readonly audit: AuditLog;
   /** What comes through the door of the other gateways. */
   readonly receive: Switchboard['receive'];
@@ -47,7 +44,6 @@ export function startRouting({
   config,
   log,
   audit,
-  controls,
   orders,
   threads,
   governor,
@@ -84,7 +80,8 @@ export function startRouting({
     resume: (io, id, command) => commands.performAlone(io, id, command),
     answer: (io, id, reply, elsewhere) =>
       threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1, ...(elsewhere && { elsewhere }) }),
-    orderAbsent: orderingAbsent({ controls, orders, audit }),
+    orderAbsent: orderingAbsent({ orders, audit }),
+    leaveOrder: (command, away) => orders.leave(command, away),
     steadyMs: () => performance.now(),
     wallMs: Date.now,
     warn: (message) => log.warn(message),
@@ -93,20 +90,14 @@ export function startRouting({
 
 /** Orders to operations of gateways that have ended, and of those that do not answer. */
 const orderingAbsent =
-  ({ controls, orders, audit }: Pick<Routed, 'controls' | 'orders' | 'audit'>): RoutingOptions['orderAbsent'] =>
+  ({ orders, audit }: Pick<Routed, 'orders' | 'audit'>): RoutingOptions['orderAbsent'] =>
   async (command, away) => {
-    const { principal, opId, orgId = principal.orgId ?? undefined, trigger } = command;
+    const { principal, opId, trigger } = command;
     if (trigger === 'complete') return undefined;
     const entry = { eventType: EVENT_OF[trigger], actor: principal.subject, opId };
-    const record = (lineage: Lineage, home: string): ReturnType<AuditLog['record']> =>
-      audit.record({ ...entry, lineage, payload: { op_home: home } });
-    const left = await orders.give(command, away, record);
-    // Where it cannot be left for anybody, the caller is told who did not answer.
-    if (left?.ok === false) return left.fault.kind === 'store_unreachable' ? undefined : left;
-    const gone = away.length > 0 ? undefined : await controls.order({ opId, orgId, signal: trigger, record });
-    if (gone?.ok === false) return gone;
-    const ordered = gone?.value ?? left?.value;
-    if (ordered === undefined) return undefined;
-    const names = [...(left?.value.unconfirmed ?? []), ...ordered.unconfirmed];
-    return { ...ok(ordered.op), unconfirmed: [...new Set(names)] };
+    const given = await orders.give(command, away, (lineage, home) =>
+      audit.record({ ...entry, lineage, payload: { op_home: home } }),
+    );
+    if (given === undefined || !given.ok) return given;
+    return { ...ok(given.value.op), unconfirmed: given.value.unconfirmed };
   };

@@ -1,9 +1,10 @@
 /** The policies of a cluster, which are published to all its gateways. */
+import { proposed } from '../cluster/log.ts';
 import { ClusterPolicies } from '../cluster/policies.ts';
-import { fail } from '../core/base/result.ts';
+import { fail, ok } from '../core/base/result.ts';
 import { explain } from '../core/fault.ts';
 import { type LoadedPolicies, renderPolicyProblem, textsOfFiles } from '../policy-files/policy-file.ts';
-import type { Barrier, RunId } from '../ports/cluster.ts';
+import type { Peers, RunId } from '../ports/cluster.ts';
 import type { PolicyVersions, ShadowStore } from '../ports/policy-versions.ts';
 import {
   createPostgresPolicies,
@@ -14,13 +15,17 @@ import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { Logger } from '../system/log.ts';
 import { StartError } from './start-checks.ts';
 import { compileTexts } from './start-policies.ts';
+import type { States } from './start-states.ts';
 import type { StartWait } from './start-wait.ts';
+
+const ACTIVATED_WITHIN_MS = 3_000;
 
 export type ShelfStart = {
   readonly postgres: Postgres;
+  readonly states: Pick<States, 'log' | 'everywhere'>;
+  readonly peers: Peers;
   readonly run: RunId;
   readonly name: string;
-  readonly barrier: Barrier;
   readonly log: Logger;
   readonly wait: StartWait;
   /** The first set, where there is none yet. */
@@ -47,8 +52,9 @@ const compileShared: typeof compileTexts = async (texts) => {
       ]);
 };
 
-export async function openShelf({ postgres, run, name, barrier, log, wait, policyPath }: ShelfStart): Promise<Shelf> {
-  const sets = createPostgresPolicies(postgres, run);
+export async function openShelf(start: ShelfStart): Promise<Shelf> {
+  const { postgres, run, states, peers, name, log, wait, policyPath } = start;
+  const sets = createPostgresPolicies(postgres);
   const policyStores = {
     versions: createPostgresPolicyVersions(postgres, sets),
     shadow: createPostgresShadow(postgres, run),
@@ -56,7 +62,14 @@ export async function openShelf({ postgres, run, name, barrier, log, wait, polic
   const policies = new ClusterPolicies({
     name,
     shelf: sets,
-    barrier,
+    peers,
+    activate: async (version, by, isFirst) => {
+      const entry = { kind: 'policy', id: 'active', body: { version, by }, ...(isFirst && { expects: 0 }) } as const;
+      const written = await proposed(states.log, [entry], ACTIVATED_WITHIN_MS);
+      if (written.ok) return ok(await states.everywhere.pass(written.value));
+      // Another one was faster.
+      return written.fault.kind === 'refused' ? ok([]) : fail(written.fault);
+    },
     compile: compileShared,
     log,
   });

@@ -1,27 +1,48 @@
-/** Halts and approvals of a gateway in a cluster: those of all gateways. */
-import type { Refreshes } from '../cluster/replicas.ts';
+/** Opens the log that all gateways of a cluster share, with the parts of this gateway that act by it. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SharedAgents } from '../cluster/agent-lookup.ts';
+import { AppliedEverywhere } from '../cluster/applied.ts';
+import { LogDecisions } from '../cluster/decisions.ts';
+import { proposed, SharedLog } from '../cluster/log.ts';
+import { SharedOrders } from '../cluster/orders.ts';
+import type { ClusterPolicies } from '../cluster/policies.ts';
+import type { Replicas } from '../cluster/replicas.ts';
 import { SharedApprovals } from '../cluster/shared-approvals.ts';
-import { StateFeed } from '../cluster/state-feed.ts';
+import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { Approval } from '../core/approvals/approval.ts';
-import { ok } from '../core/base/result.ts';
+import { agentKeyOf } from '../core/base/ids.ts';
+import type { CommandOf, CommandType } from '../core/commands.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
-import type { Barrier, Bus, Membership, SharedStates, StateKind, StateRow, StateWrite } from '../ports/cluster.ts';
-import type { Clock, DecisionStore, StateStore } from '../ports/ports.ts';
+import { ReplayedIds } from '../core/trial.ts';
+import type { SignalMessage } from '../core/views.ts';
+import type { Barrier, Bus, MemberStore, Membership, Peers, RunId } from '../ports/cluster.ts';
+import { type Entry, noticeOf, type Whole } from '../ports/cluster-log.ts';
+import type { AgentStore, Clock, DecisionStore } from '../ports/ports.ts';
+import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
+import { createEmbeddedStates } from '../stores/embedded/states.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
+import { createPostgresLog, findAgents } from '../stores/postgres/cluster/log.ts';
+import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { Logger } from '../system/log.ts';
-import type { CommandRunner, TurnTaking } from '../threads/main/command-runner.ts';
+import type { CommandRunner } from '../threads/main/command-runner.ts';
+import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { HaltKeeper, HaltSharing } from '../use-cases/halts.ts';
+import { LogFollower } from './log-follower.ts';
 import type { StartWait } from './start-wait.ts';
 
-/** What people decide. */
-type DecisionKind = Exclude<StateKind, 'controls' | 'orders'>;
-
 export type StatesStart = {
-  readonly shared: SharedStates;
-  /** What this gateway had when it was alone; and messages of webhooks that the database could not take yet. */
-  readonly own: StateStore;
+  readonly postgres: Postgres;
+  readonly store: EmbeddedStore;
+  readonly run: RunId;
+  readonly leaseMs: number;
+  readonly members: Pick<MemberStore, 'noteUnconfirmed'>;
+  readonly membership: Membership;
   readonly bus: Bus;
-  readonly barrier: Barrier;
+  readonly peers: Peers;
+  readonly replicas: Replicas;
+  readonly threads: IoThreads;
   readonly log: Logger;
   readonly onError: (error: unknown, doing: string) => void;
   readonly trouble: () => string | undefined;
@@ -29,105 +50,220 @@ export type StatesStart = {
 };
 
 type Followers = {
-  readonly governor: Governor;
   readonly commands: CommandRunner;
   readonly haltKeeper: HaltKeeper;
-  readonly membership: Membership;
   readonly clock: Clock;
   readonly onApproval: (approval: Approval) => void;
+  readonly deliver: (agent: Parameters<SharedOrders['pendingOf']>[0], message: SignalMessage) => void;
 };
 
 export type States = {
+  readonly log: SharedLog;
+  readonly everywhere: AppliedEverywhere;
+  readonly orders: SharedOrders;
+  readonly agents: SharedAgents;
+  /** For what is kept in tables of its own: that it has changed is said in the log. */
+  readonly barrier: Barrier;
+  readonly ids: ReplayedIds;
+  readonly agentStore: AgentStore;
   readonly store: DecisionStore;
   readonly halting: HaltSharing;
-  readonly turns: TurnTaking;
-  readonly refreshes: Refreshes;
   /** Call it once the governor has what was loaded. */
+  share(governor: Governor, clock: Clock): LogDecisions;
+  /** Call it once there is somebody to carry out what the log says. */
   follow(followers: Followers): void;
-  /** What time does to approvals. Call it often. */
-  tickApprovals(): Promise<void>;
+  /** Puts the policies in force that the log says are. */
+  followPolicies(policies: ClusterPolicies): void;
+  /** Enters what this gateway had when it was alone, where there was nothing. Call it once it has joined. */
+  bring(): Promise<void>;
+  /** Ends approvals whose time is over, and removes old orders. Call it often. */
+  tick(): Promise<void>;
+  stop(): void;
 };
 
-/** Longer than it takes to stop a hundred thousand operations. */
-const ENFORCE_WITHIN_MS = 10_000;
+const DECIDED_WITHIN_MS = 3_000;
+/** An order to an operation of this gateway holds here, whatever the database does. */
+const ORDERED_WITHIN_MS = 700;
+const TRIED_WITHIN_MS = 50;
+const NOTICED_WITHIN_MS = 3_000;
+const BROUGHT_WITHIN_MS = 60_000;
+const BROUGHT_AT_ONCE = 500;
 
 export async function openStates(start: StatesStart): Promise<States> {
-  const { barrier, own, onError } = start;
-  const halts = await openFeed(start, 'halts');
-  const approvals = await openFeed(start, 'approvals');
-  const feeds = { halts, approvals };
-  let keeper: HaltKeeper | undefined;
-  let shared: SharedApprovals | undefined;
+  const { postgres, store, run, leaseMs, members, membership, bus, replicas, threads, onError, wait } = start;
+  const logStore = createPostgresLog({ postgres, run, leaseMs });
+  const whole = await wait.value(() => logStore.whole(), start.trouble);
+  const follower = new LogFollower({ replicas, threads });
+  const log: SharedLog = new SharedLog(
+    {
+      store: logStore,
+      follower,
+      steadyMs: () => performance.now(),
+      sleep: (ms) => sleep(ms, undefined, { ref: false }),
+      onActed: (place) => everywhere.say(place),
+      onRestored: (place) => everywhere.forget(place),
+      onAppended: (seq) => bus.send('all', { type: 'appended', seq }),
+      onError,
+    },
+    whole,
+  );
+  const everywhere = new AppliedEverywhere({
+    ...{ self: run, bus, store: members },
+    isSame: (place) => log.isSame(place),
+    after: (ms, call) => {
+      const timer = setTimeout(call, ms);
+      return () => clearTimeout(timer);
+    },
+  });
+  bus.onMessage((_, message) => {
+    if (message.type === 'appended' && message.seq > log.applied) void log.follow();
+  });
+  bus.onGap(() => void log.follow());
+  const agents = new SharedAgents({
+    find: (credentials) => findAgents(postgres, credentials),
+    follow: () => log.follow(),
+    onRevoked: (agent) => follower.revoke(agent),
+    steadyMs: () => performance.now(),
+  });
+  const orders = new SharedOrders({ log, everywhere, membership, bus, wallMs: Date.now, onError });
+  orders.restore(whole.states);
+  follower.tell({ agents, orders });
+  return statesOf(start, { log, everywhere, agents, orders }, follower, { whole, brings: ownOf(store, whole) });
+}
+
+type Opened = Pick<States, 'log' | 'everywhere' | 'agents' | 'orders'>;
+
+function statesOf(
+  { store, membership, peers, onError, log: logger }: StatesStart,
+  opened: Opened,
+  follower: LogFollower,
+  { whole, brings }: { readonly whole: Whole; readonly brings: Brought },
+): States {
+  const { log, everywhere, agents, orders } = opened;
+  const ids = new ReplayedIds(randomUUID);
+  let followers: Followers | undefined;
+  let approvals: SharedApprovals | undefined;
+  let decisions: LogDecisions | undefined;
+  const save = async (entry: Entry): Promise<readonly string[]> => (await decisions?.save(entry)) ?? [];
+  peers.serve('halted', async ({ id }) => ({ affected: (await followers?.haltKeeper.affected(id)) ?? 0 }));
   return {
-    store: {
-      load: (table) => (table === 'webhooks' ? own.load(table) : feeds[table].load()),
-      save: (table, id, row) => (table === 'webhooks' ? own.save(table, id, row) : feeds[table].save(id, row)),
-      remove: (table, id) => (table === 'webhooks' ? own.remove(table, id) : feeds[table].remove(id)),
+    ...{ ...opened, ids, barrier: barrierOf(log, everywhere, membership) },
+    agentStore: {
+      load: () => [...whole.agents, ...brings.agents],
+      save: (registration) => save({ kind: 'agents', id: agentKeyOf(registration.identity), body: registration }),
+      remove: (key) => save({ kind: 'agents', id: key, body: null }),
     },
-    halting: {
-      inTurn: (id, apply) => halts.inTurn(id, apply),
-      opsElsewhere: async (id, without) => {
-        let sum = 0;
-        const onSaid = (said: unknown): void => {
-          const { affected } = Object(said) as { readonly affected?: unknown };
-          if (typeof affected === 'number') sum += affected;
-        };
-        await barrier.pass('halts', { followed: id }, { without, withinMs: ENFORCE_WITHIN_MS, onSaid });
-        return sum;
-      },
-      changeApprovals: async (halt) => (halt.released === undefined ? shared?.halt(halt) : shared?.tick(true)),
-    },
-    turns: { take: (turn, decide, refuse) => shared?.take(turn, decide, refuse) },
-    refreshes: {
-      halts: async (detail) => {
-        const read = await halts.refresh();
-        const { followed } = Object(detail) as { readonly followed?: unknown };
-        if (!read.ok || typeof followed !== 'string') return read;
-        return ok({ affected: await keeper?.affected(followed) });
-      },
-      approvals: () => approvals.refresh(),
-    },
-    follow: ({ haltKeeper, onApproval, clock, ...followers }) => {
-      keeper = haltKeeper;
-      halts.follow({
-        adopt: (rows) => {
-          for (const { id, body } of rows) haltKeeper.adopt(id, body as Halt | undefined);
+    store: storeOf(store, whole, brings.states, save),
+    halting: haltingOf(membership, peers, () => approvals),
+    share: (governor, clock) => {
+      agents.keepIn(governor.agents);
+      approvals = new SharedApprovals({
+        ...{ governor, membership, nowMs: () => clock.nowMs(), onError },
+        commands: {
+          ask: <T extends CommandType>(command: CommandOf<T> & { readonly type: T }) =>
+            followers!.commands.ask<T>(command),
         },
-        within: (_, work) => work(),
+        onChanged: (approval) => followers?.onApproval(approval),
       });
-      const nowMs = (): number => clock.nowMs();
-      shared = new SharedApprovals({ ...followers, feed: approvals, onChanged: onApproval, nowMs, onError });
+      follower.tell({ governor, approvals });
+      const { turns } = approvals;
+      decisions = new LogDecisions({ log, everywhere, orders, governor, ids, turns, withinMs: patienceOf(membership) });
+      return decisions;
     },
-    tickApprovals: async () => shared?.tick(),
+    follow: (given) => {
+      followers = given;
+      follower.tell({ haltKeeper: given.haltKeeper });
+      orders.follow(given.deliver, (command) => given.commands.carryOut(command));
+    },
+    followPolicies: (policies) => follower.tell({ policies }),
+    bring: () => bring(brings, log, logger),
+    tick: async () => {
+      orders.tidy();
+      await approvals?.tick();
+    },
+    stop: () => {
+      log.stop();
+      orders.stop();
+    },
   };
 }
 
-/** The first gateway of a cluster adds the rows that it had outside the cluster. */
-async function openFeed(
-  { shared, own, bus, barrier, log, onError, trouble, wait }: StatesStart,
-  kind: DecisionKind,
-): Promise<StateFeed> {
-  const brings = Array.from(
-    own.load(kind),
-    ({ id, row }): StateWrite => ({ id, key: keyOf(kind, id, row), body: row }),
-  );
-  const brought = await wait.value(() => shared.adopt(kind, brings), trouble);
-  if (brought > 0) log.info(`brought the ${kind} of this gateway into the cluster`, { [kind]: brought });
-  const loaded = await wait.value(() => shared.load(kind), trouble);
-  return new StateFeed({ kind, store: shared, bus, barrier, isAwaited: isAwaited[kind], onError }, inOrder(loaded));
+/** For how long the database is waited for. */
+const patienceOf =
+  (membership: Membership) =>
+  ({ type }: { readonly type: string }): number => {
+    if (type !== 'control-op') return DECIDED_WITHIN_MS;
+    return membership.isLeased ? ORDERED_WITHIN_MS : TRIED_WITHIN_MS;
+  };
+
+const haltingOf = (
+  membership: Membership,
+  peers: Peers,
+  approvals: () => SharedApprovals | undefined,
+): HaltSharing => ({
+  databaseMs: () => Date.now() - membership.skewMs,
+  opsElsewhere: async (id, without) => {
+    const asked = await peers.askAll('halted', { id }, undefined, without);
+    return asked.ok ? asked.value.answers.reduce((sum, { answer }) => sum + answer.affected, 0) : 0;
+  },
+  changeApprovals: async (halt) => (halt.released === undefined ? approvals()?.halt(halt) : approvals()?.tick(true)),
+});
+
+const barrierOf = (log: SharedLog, everywhere: AppliedEverywhere, membership: Membership): Barrier => ({
+  pass: async (topic, detail) => {
+    const written = await proposed(log, [noticeOf(topic, detail)], NOTICED_WITHIN_MS);
+    if (written.ok) return everywhere.pass(written.value);
+    return [...membership.others().map(({ name }) => name), 'database'];
+  },
+});
+
+type Brought = { readonly agents: readonly AgentRegistration[]; readonly states: readonly Entry[] };
+
+/** The first gateway of a cluster brings what it had when it was alone. */
+function ownOf(store: EmbeddedStore, { agents, states }: Whole): Brought {
+  const own = createEmbeddedStates(store);
+  const kinds = (['halts', 'approvals'] as const).filter((kind) => !states.some((each) => each.kind === kind));
+  return {
+    agents: agents.length > 0 ? [] : [...createEmbeddedAgents(store).load()],
+    states: kinds.flatMap((kind) => Array.from(own.load(kind), ({ id, row }) => ({ kind, id, body: row, expects: 0 }))),
+  };
 }
 
-const keyOf = (kind: DecisionKind, id: string, row: unknown): string =>
-  kind === 'halts' ? id : (row as Approval).digest;
+async function bring({ agents, states }: Brought, log: SharedLog, logger: Logger): Promise<void> {
+  const entries: Entry[] = agents.map((body) => ({ kind: 'agents', id: agentKeyOf(body.identity), body, expects: 0 }));
+  entries.push(...states);
+  if (entries.length === 0) return;
+  for (let at = 0; at < entries.length; at += BROUGHT_AT_ONCE)
+    await Promise.all(
+      entries.slice(at, at + BROUGHT_AT_ONCE).map((entry) => proposed(log, [entry], BROUGHT_WITHIN_MS)),
+    );
+  const count = (kind: string): number => entries.filter((entry) => entry.kind === kind).length;
+  const counts = { agents: count('agents'), halts: count('halts'), approvals: count('approvals') };
+  logger.info('brought what this gateway had into the cluster', counts);
+}
 
-/** Of an approval that was used nobody is asked again: the database says so to whoever uses it next. */
-const isAwaited = {
-  halts: () => true,
-  approvals: (body: unknown) => (body as Approval | undefined)?.state !== 'used',
-} satisfies Record<DecisionKind, (body: unknown) => boolean>;
+function storeOf(
+  store: EmbeddedStore,
+  whole: Whole,
+  brought: readonly Entry[],
+  save: (entry: Entry) => Promise<readonly string[]>,
+): DecisionStore {
+  const own = createEmbeddedStates(store);
+  return {
+    load: (table) =>
+      table === 'webhooks'
+        ? own.load(table)
+        : inOrder([...whole.states, ...brought].filter(({ kind }) => kind === table)).map(({ id, body }) => ({
+            id,
+            row: body,
+          })),
+    save: (table, id, row) => (table === 'webhooks' ? own.save(table, id, row) : save({ kind: table, id, body: row })),
+    remove: (table, id) => (table === 'webhooks' ? own.remove(table, id) : save({ kind: table, id, body: null })),
+  };
+}
 
 /** The oldest first. */
-const inOrder = (rows: readonly StateRow[]): readonly StateRow[] =>
+const inOrder = (rows: readonly Entry[]): readonly Entry[] =>
   rows.toSorted((one, other) => bornAtMs(one.body) - bornAtMs(other.body));
 
 function bornAtMs(body: unknown): number {

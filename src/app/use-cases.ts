@@ -196,7 +196,7 @@ function confirmed<U extends object>(
     const withBarriers: UseCase<unknown, unknown> = async (input) => {
       const reply = await useCase(input);
       if (!reply.ok) return reply;
-      const names = await Promise.all(topics.map((topic) => cluster.barriers.pass(topic)));
+      const names = await Promise.all(topics.map((topic) => cluster.states.barrier.pass(topic)));
       return { ...reply, unconfirmed: [...new Set(names.flat())] };
     };
     wrapped[name] = withBarriers as U[typeof name];

@@ -12,7 +12,9 @@ export type KeepMembershipOptions = {
   readonly clocks: Clocks;
   /** Reads everything again that other gateways may have changed. Called when the lease was over. */
   readonly catchUp: () => Promise<Result<void, Fault>>;
-  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus'>;
+  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus' | 'applied'>;
+  /** Called with all of them, each time they are read. */
+  readonly onBeat: (members: readonly Member[]) => void;
   /** Whether everything was read again since the last call, so that what was not confirmed is made up for. */
   readonly hasCaughtUp: () => boolean;
   /** This run must end. */
@@ -245,6 +247,7 @@ export class KeptMembership implements Membership {
     const before = this.#members;
     this.#members = members;
     this.#looks += 1;
+    this.#options.onBeat(members);
     const runs = (of: readonly Member[]): string => of.map(({ run, state }) => `${run} ${state}`).join();
     if (runs(before) !== runs(members)) this.#changed();
   }

@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../core/base/result.ts';
-import type { Fault } from '../core/fault.ts';
+import { explain, type Fault } from '../core/fault.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
-import type { Barrier, PolicyShelf, PolicyText, Unconfirmed } from '../ports/cluster.ts';
+import type { Peers, PolicyShelf, PolicyText, Unconfirmed } from '../ports/cluster.ts';
 
 export type CompiledPolicies = {
   readonly policies: PolicySet;
@@ -16,14 +16,17 @@ export type PolicyWork = {
   readonly install: (compiled: CompiledPolicies, actor: string) => Promise<Result<unknown, Fault>>;
   /** The one that is in force here. */
   readonly version: () => string;
-  /** Takes over the set that is asked beside it, or that there is none. */
-  readonly followShadow: () => Promise<Result<unknown, Fault>>;
 };
 
 export type ClusterPoliciesOptions = {
   readonly name: string;
   readonly shelf: PolicyShelf;
-  readonly barrier: Barrier;
+  readonly peers: Peers;
+  /**
+   * Puts a version in force everywhere; `isFirst`: unless one is already. Resolves when all act by it, with the names
+   * of those that do not.
+   */
+  readonly activate: (version: string, by: string, isFirst: boolean) => Promise<Result<readonly string[], Fault>>;
   /** Compiles without holding up checks. Problems are sentences that name file, line and column. */
   readonly compile: (texts: readonly PolicyText[]) => Promise<Result<CompiledPolicies, readonly string[]>>;
   readonly log: { error(message: string, fields?: object): void };
@@ -35,9 +38,6 @@ export type Published = {
   readonly changed: boolean;
   readonly warnings: readonly string[];
 };
-
-/** How long others may take to compile a set before it is activated without them. */
-const PREPARE_WITHIN_MS = 30_000;
 
 /**
  * The policies of all gateways: a set is stored, compiled by every gateway, and only then put in force, at all of them
@@ -53,6 +53,10 @@ export class ClusterPolicies {
 
   constructor(options: ClusterPoliciesOptions) {
     this.#options = options;
+    options.peers.serve('prepare', async ({ version }) => {
+      const prepared = await this.#prepare(version);
+      return prepared.ok && prepared.value.ok ? {} : { problems: problemsOf(prepared) };
+    });
   }
 
   /** Call it once there is a set in force here. */
@@ -75,22 +79,11 @@ export class ClusterPolicies {
 
   /** Publishes this set, if none is in force everywhere, and follows the one that is. */
   async begin({ policies, texts }: CompiledPolicies): Promise<Result<unknown, Fault>> {
-    const { shelf } = this.#options;
+    const { shelf, activate } = this.#options;
     const active = await shelf.active();
-    if (!active.ok || active.value !== undefined) return active.ok ? this.#follow() : active;
+    if (!active.ok || active.value !== undefined) return active;
     const added = await shelf.add(sizeOf(policies), texts, 'gateway');
-    if (!added.ok) return added;
-    const activated = await shelf.activate(policies.version, 'gateway', true);
-    return activated.ok ? this.#follow() : activated;
-  }
-
-  /** What the other gateways are told to do: to prepare a set, or to act by the one in force. */
-  async refresh(detail: unknown): Promise<Result<unknown, Fault>> {
-    const { prepare } = Object(detail) as { readonly prepare?: unknown };
-    if (typeof prepare !== 'string') return this.#follow();
-    const prepared = await this.#prepare(prepare);
-    if (!prepared.ok) return prepared;
-    return ok(prepared.value.ok ? undefined : { gateway: this.#options.name, problems: prepared.value.fault });
+    return added.ok ? activate(policies.version, 'gateway', true) : added;
   }
 
   /** Puts these documents in force everywhere. Faults: `policy_invalid`; those of the database. */
@@ -117,26 +110,23 @@ export class ClusterPolicies {
     { policies, warnings }: CompiledPolicies,
     actor: string,
   ): Promise<Result<Published, Fault> & Unconfirmed> {
-    const { barrier, shelf } = this.#options;
     const changed = this.#work?.version() !== version;
     const problems = await this.#problemsElsewhere(version);
     if (problems.length > 0) return fail({ kind: 'policy_invalid', problems });
-    const activated = await shelf.activate(version, actor, false);
+    const activated = await this.#options.activate(version, actor, false);
     if (!activated.ok) return activated;
-    const followed = await this.#follow();
-    const unconfirmed = await barrier.pass('policy');
-    if (!followed.ok) return followed; // it is in force everywhere else, and here as soon as it can be recorded
-    return { ...ok({ version, documents: policies.summary().documents.length, changed, warnings }), unconfirmed };
+    return {
+      ...ok({ version, documents: policies.summary().documents.length, changed, warnings }),
+      unconfirmed: activated.value,
+    };
   }
 
   async #problemsElsewhere(version: string): Promise<readonly string[]> {
-    const problems: string[] = [];
-    const onSaid = (said: unknown): void => {
-      const { gateway, problems: theirs } = Object(said) as { readonly gateway?: unknown; readonly problems?: unknown };
-      if (Array.isArray(theirs)) problems.push(...theirs.map((each) => `gateway ${String(gateway)}: ${String(each)}`));
-    };
-    await this.#options.barrier.pass('policy', { prepare: version }, { withinMs: PREPARE_WITHIN_MS, onSaid });
-    return problems;
+    const asked = await this.#options.peers.askAll('prepare', { version });
+    if (!asked.ok) return [];
+    return asked.value.answers.flatMap(({ from, answer: { problems = [] } }) =>
+      problems.map((problem) => `gateway ${from.name}: ${problem}`),
+    );
   }
 
   /** Compiles a set that is stored. Fault: `not_found` where there is no such set. */
@@ -154,24 +144,16 @@ export class ClusterPolicies {
     });
   }
 
-  /** Puts the set in force here that is in force everywhere. */
-  async #follow(): Promise<Result<unknown, Fault>> {
-    const shadowed = await this.#work?.followShadow();
-    if (shadowed?.ok === false && shadowed.fault.kind !== 'policy_invalid') return shadowed;
-    const active = await this.#options.shelf.active();
-    if (!active.ok) return active;
-    if (active.value === undefined || this.#work === undefined) return ok(undefined);
-    const { version, by } = active.value;
-    if (this.#work.version() === version) return ok(undefined);
+  /** Puts the set in force here that the log says is in force everywhere. False: it is to be tried again. */
+  async followTo(version: string, by: string): Promise<boolean> {
+    if (this.#work === undefined || this.#work.version() === version) return true;
     const prepared = await this.#prepare(version);
-    if (!prepared.ok) return prepared;
-    const compiled = prepared.value;
-    if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
-    return this.#oneByOne(async () =>
-      this.#work === undefined || this.#work.version() === version
-        ? ok(undefined)
-        : this.#work.install(compiled.value, by),
+    if (!prepared.ok || !prepared.value.ok) return false;
+    const compiled = prepared.value.value;
+    const installed = await this.#oneByOne(async () =>
+      this.#work === undefined || this.#work.version() === version ? ok(undefined) : this.#work.install(compiled, by),
     );
+    return installed.ok;
   }
 
   #oneByOne<T>(work: () => Promise<T>): Promise<T> {
@@ -184,4 +166,9 @@ export class ClusterPolicies {
 const sizeOf = (policies: PolicySet) => {
   const { version, documents } = policies.summary();
   return { version, documents: documents.length, rules: documents.reduce((sum, { ruleCount }) => sum + ruleCount, 0) };
+};
+
+const problemsOf = (prepared: Result<Result<CompiledPolicies, readonly string[]>, Fault>): readonly string[] => {
+  if (!prepared.ok) return [explain(prepared.fault)];
+  return prepared.value.ok ? [] : prepared.value.fault;
 };

@@ -31,6 +31,14 @@ type Server = (asked: never, from: Member) => Promise<unknown>;
 /** How long an answer is waited for. An order is answered once all have confirmed it, for which they have a second. */
 const WITHIN_MS = 1_000;
 const ORDER_WITHIN_MS = 2_500;
+/** Others may take longer: to stop a hundred thousand operations, to compile a set of policies. */
+const LONGER: Readonly<Partial<Record<QuestionKind, number>>> = {
+  order: ORDER_WITHIN_MS,
+  halted: 10_000,
+  prepare: 30_000,
+  /** Whether an operation is there: of one that is stopped, it is not known. */
+  whose: 250,
+};
 /** The clocks of two gateways are compared with the database's every few seconds only. */
 const CLOCKS_DIFFER_MS = 250;
 const MAX_ASKED = 10_000;
@@ -116,9 +124,10 @@ export class ClusterPeers implements Peers {
     kind: K,
     asked: Asked<K>,
     isEnough: (answer: Answer<K>) => boolean = () => false,
+    without: readonly string[] = [],
   ): Promise<Result<Gathered<K>, Fault>> {
     if (this.#isFull) return OVERLOADED;
-    const members = this.#options.membership.others();
+    const members = this.#options.membership.others().filter(({ name }) => !without.includes(name));
     const answers: { readonly from: Member; readonly answer: Answer<K> }[] = [];
     const runs = members.map(({ run }) => run);
     await this.#sent('all', kind, asked, runs, (run, { answer, none }) => {
@@ -142,7 +151,7 @@ export class ClusterPeers implements Peers {
     const { bus } = this.#options;
     this.#lastId += 1;
     const id = this.#lastId;
-    const withinMs = kind === 'order' ? ORDER_WITHIN_MS : WITHIN_MS;
+    const withinMs = LONGER[kind] ?? WITHIN_MS;
     const untilMs = this.#databaseMs() + withinMs;
     if (runs.length === 0 || !bus.send(to, { type: 'ask', id, kind, asked, untilMs })) return Promise.resolve();
     return new Promise((resolve) => {

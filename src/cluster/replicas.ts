@@ -12,26 +12,6 @@ export type Refresh = (detail: unknown) => Promise<Result<unknown, Fault>>;
 /** How each of the copies that this gateway keeps is read again. */
 export type Refreshes = Readonly<Partial<Record<Topic, Refresh>>>;
 
-/**
- * Reads one at a time. Resolves when a reading that began after the call has ended: all who call while one is under way
- * wait for the same next one.
- */
-export function oneAfterAnother(read: () => Promise<Result<void, Fault>>): () => Promise<Result<void, Fault>> {
-  let underWay: Promise<Result<void, Fault>> = Promise.resolve(ok(undefined));
-  let next: Promise<Result<void, Fault>> | undefined;
-  return () => {
-    next ??= underWay.then(() => {
-      next = undefined;
-      underWay = read().catch((error: unknown) => {
-        underWay = Promise.resolve(ok(undefined)); // the next one begins anew
-        throw error;
-      });
-      return underWay;
-    });
-    return next;
-  };
-}
-
 const POLL_EVERY_MS = 2_000;
 
 /**

@@ -32,6 +32,8 @@ export type RoutingOptions = {
    * Undefined where nothing is known of it.
    */
   readonly orderAbsent: (command: CommandOf<'control-op'>, away: readonly string[]) => Promise<OpReply | undefined>;
+  /** Leaves an order that is carried out already for gateways that may have a part of the operation, too. */
+  readonly leaveOrder: (command: CommandOf<'control-op'>, away: readonly string[]) => Promise<readonly string[]>;
   /** Has a command decided here that had to wait. */
   readonly resume: (io: number, id: number, command: Command) => void;
   readonly answer: (io: number, id: number, reply: Replies[CommandType], elsewhere: Elsewhere | undefined) => void;
@@ -94,7 +96,7 @@ export class Routing {
   constructor(options: RoutingOptions) {
     this.#options = options;
     this.#home = homeOf(options.membership.self);
-    for (const kind of ['decide', 'order'] as const)
+    for (const kind of ['decide', 'order', 'whose'] as const)
       options.peers.serve(kind, ({ command, ifKnown }) => this.#decideForOther(command, ifKnown));
   }
 
@@ -252,10 +254,10 @@ export class Routing {
       if (refused !== undefined) return { reply: refused };
       if (known === undefined) await this.#options.membership.lookAgain(); // it may have just joined
       const run = known ?? this.#runOf(command.home);
-      const there = run === undefined ? undefined : await this.#askAt(run, command, true);
+      const there = run === undefined ? undefined : await this.#askHome(run, command);
       if (there !== undefined && (command.type === 'get-op' || !isUnanswered(there.reply))) return there;
       const away = there === undefined ? [] : [command.home];
-      const left = command.type === 'get-op' ? undefined : await this.#options.orderAbsent(command, away);
+      const left = command.type === 'get-op' ? undefined : await this.#orderAbsent(command, away);
       return left === undefined ? (there ?? { reply: noOp(command.opId) }) : { reply: left };
     }
     const refused = this.#refusalToAskAll();
@@ -264,36 +266,66 @@ export class Routing {
     return { reply: await this.#control(command) };
   }
 
-  /** An order holds for every operation of this id, within one org. */
-  async #control(command: CommandOf<'control-op'>): Promise<OpReply> {
-    let { orgId } = command;
-    if (orgId === undefined && command.principal.orgId === null) {
-      const { principal, opId } = command;
-      const { reply: found } = await this.#gatherOp({ type: 'get-op', principal, opId });
-      if (!found.ok && found.fault.kind === 'ambiguous') return found;
-      if (found.ok) orgId = found.value.agent.orgId;
-    }
-    const { reply, away } = await this.#gatherOp({ ...command, orgId });
-    if (reply.ok || (reply.fault.kind !== 'not_found' && !isUnanswered(reply))) return reply;
-    return (await this.#options.orderAbsent({ ...command, orgId }, away)) ?? reply;
+  /** An order is answered late, once all confirm it: whether its home answers at all is found out first. */
+  async #askHome(run: RunId, command: OfOperator): Promise<Answered | undefined> {
+    if (command.type === 'get-op') return this.#askAt(run, command, true);
+    const { principal, opId, orgId } = command;
+    const found = { command: { type: 'get-op', principal, opId, orgId } as const, ifKnown: true };
+    const asked = await this.#options.peers.ask(run, 'whose', found);
+    return asked.ok ? this.#askAt(run, command, true) : { reply: asked };
   }
 
-  /** `away`: where the operation may be that nobody has who has answered. */
-  async #gatherOp(command: OfOperator): Promise<{ readonly reply: OpReply; readonly away: readonly string[] }> {
+  /** An order holds for every operation of this id, within one org: whoever has one carries it out. */
+  async #control(command: CommandOf<'control-op'>): Promise<OpReply> {
+    const { principal, opId, orgId } = command;
+    const asked = { type: 'get-op', principal, opId, orgId } as const;
+    const { reply: found, away, missing } = await this.#gatherOp(asked, 'whose');
+    if (found.ok) {
+      const ordered = { ...command, orgId: orgId ?? found.value.agent.orgId };
+      const homes = [found.value, ...(found.value.others ?? [])].map(({ home }) => home ?? this.#home);
+      // Another part of it may be where nobody answers: there the order is carried out once it goes on.
+      const left = this.#options.leaveOrder(ordered, away);
+      const replies = await Promise.all(homes.map((home) => this.#orderAt(home, ordered)));
+      return mergeOps(ordered, replies, [...missing, ...(await left)]);
+    }
+    if (found.fault.kind !== 'not_found' && !isUnanswered(found)) return found;
+    return (await this.#orderAbsent(command, away)) ?? found;
+  }
+
+  /** While the log cannot be written, only the gateways themselves can take an order: they may just be slow. */
+  async #orderAbsent(command: CommandOf<'control-op'>, away: readonly string[]): Promise<OpReply | undefined> {
+    const left = await this.#options.orderAbsent(command, away);
+    if (left === undefined || left.ok || left.fault.kind !== 'store_unreachable' || away.length === 0) return left;
+    const late = mergeOps(command, await Promise.all(away.map((home) => this.#orderAt(home, command))), []);
+    return late.ok ? late : left;
+  }
+
+  async #orderAt(home: string, command: CommandOf<'control-op'>): Promise<OpReply> {
+    const run = home === this.#home ? undefined : this.#runOf(home);
+    const there = run === undefined ? await this.#here(command) : await this.#askAt(run, command, true);
+    return (there?.reply ?? noOp(command.opId)) as OpReply;
+  }
+
+  /** `away`: where the operation may be besides, as nobody answers there. */
+  async #gatherOp(
+    command: OfOperator,
+    kind: 'decide' | 'whose' = 'decide',
+  ): Promise<{ readonly reply: OpReply; readonly away: readonly string[]; readonly missing: readonly string[] }> {
     const [here, gathered] = await Promise.all([
       this.#options.decideHere(command),
-      this.#options.peers.askAll(kindOf(command), { command, ifKnown: true }),
+      this.#options.peers.askAll(kind, { command, ifKnown: true }),
     ]);
-    if (!gathered.ok) return { reply: gathered, away: [] };
+    if (!gathered.ok) return { reply: gathered, away: [], missing: [] };
     const there = gathered.value.answers.flatMap(({ from, answer: { reply } }) =>
       reply === undefined ? [] : [withHome(reply, homeOf(from.run)) as OpReply],
     );
     const { missing } = gathered.value;
     const merged = mergeOps(command, [here.reply as OpReply, ...there], missing);
-    const doubtful = merged.ok || merged.fault.kind !== 'not_found' ? [] : this.#doubtful(missing);
-    if (doubtful.length === 0) return { reply: merged, away: [] };
-    const away = this.#options.membership.others().filter(({ name }) => doubtful.includes(name));
-    return { reply: unreachable(doubtful), away: away.map(({ run }) => homeOf(run)) };
+    const doubtful = this.#doubtful(missing);
+    const others = this.#options.membership.others().filter(({ name }) => doubtful.includes(name));
+    const away = others.map(({ run }) => homeOf(run));
+    const isNowhere = !merged.ok && merged.fault.kind === 'not_found';
+    return { reply: isNowhere && away.length > 0 ? unreachable(doubtful) : merged, away, missing };
   }
 
   /** Of gateways that did not answer, those whose operations may still be there. */

@@ -1,20 +1,16 @@
 import type { Approval } from '../core/approvals/approval.ts';
 import { isDue } from '../core/approvals/approval.ts';
+import type { ApprovalTurns } from '../core/approvals/approvals.ts';
 import { changing, coveredBy } from '../core/approvals/commands.ts';
 import type { OpId } from '../core/base/ids.ts';
-import { ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
-import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
-import type { ApprovalTurn } from '../core/outcome.ts';
-import type { Membership, StateRow } from '../ports/cluster.ts';
-import type { StateFeed } from './state-feed.ts';
+import type { Membership } from '../ports/cluster.ts';
 
 export type SharedApprovalsOptions = {
-  readonly feed: StateFeed;
   readonly governor: Governor;
-  readonly membership: Pick<Membership, 'self' | 'others'>;
+  readonly membership: Pick<Membership, 'self' | 'others' | 'skewMs'>;
   readonly commands: { ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]> };
   /** Wakes those who wait for the approval. */
   readonly onChanged: (approval: Approval) => void;
@@ -22,82 +18,42 @@ export type SharedApprovalsOptions = {
   readonly onError: (error: unknown, doing: string) => void;
 };
 
-/** What one gateway leaves undone, others do after this time. */
+/** Other gateways do what one leaves undone after this time. */
 const LATE_MS = 5_000;
 const CHANGES_A_TICK = 100;
-/** Of ids that are not known here: anybody with a credential can make them up. */
-const LOOKUPS_AT_ONCE = 64;
 
-/** Approvals that all gateways of a cluster share: each changes in a turn of its digest, by its newest state. */
+type Change = CommandOf<'tick-approvals' | 'halt-approval'>;
+
+/** Approvals that all gateways of a cluster share: what is decided of each is in their log. */
 export class SharedApprovals {
   readonly #options: SharedApprovalsOptions;
-  /** Those that are being changed by time or by a halt. */
+  /** For the core: what is decided now is decided at its place in the log. */
+  readonly turns: ApprovalTurns & { isTrial: boolean };
+  /** Approvals that are being changed by time or by a halt. */
   readonly #changing = new Set<string>();
   /** Decided by others, while the operations that wait for them here have not followed yet. */
   readonly #decided = new Set<string>();
   readonly #following = new Set<string>();
-  /** What operations that were terminated here still wait for, by both. */
+  /** Approvals that operations which were terminated here still wait for, by both. */
   readonly #leaving = new Map<string, CommandOf<'leave-approval'>>();
-  #lookups = 0;
 
   constructor(options: SharedApprovalsOptions) {
     this.#options = options;
-    const { feed, governor } = options;
-    const turns = {
-      current: undefined as string | undefined,
-      isBusy: (digest: string) => feed.isBusy(digest),
+    this.turns = {
+      current: undefined,
+      isTrial: false,
+      isBusy: () => false,
       leave: ({ id }: Approval, opId: OpId, actor: string) => {
+        if (this.turns.isTrial) return;
         this.#leaving.set(`${id} ${opId}`, { type: 'leave-approval', id, opId, actor });
         void this.#leave(`${id} ${opId}`);
       },
     };
-    governor.approvalTurns = turns;
-    feed.follow({
-      adopt: (rows) => {
-        for (const row of rows) this.#adopt(row);
-      },
-      within: (digest, work) => {
-        turns.current = digest;
-        try {
-          work();
-        } finally {
-          turns.current = undefined;
-        }
-      },
-    });
-  }
-
-  /** Calls `decide` in the turn, or once what is unknown was looked for. */
-  take(turn: ApprovalTurn, decide: () => void, refuse: (fault: Fault) => void): void {
-    const done = 'digest' in turn ? this.#inTurn(turn.digest, decide) : this.#find(turn.unknownId, decide);
-    done.then(
-      (taken) => {
-        if (!taken.ok) refuse(taken.fault);
-      },
-      (error: unknown) => {
-        this.#options.onError(error, 'deciding about an approval');
-        refuse({ kind: 'internal' });
-      },
-    );
-  }
-
-  #inTurn(digest: string, decide: () => void): Promise<Result<void, Fault>> {
-    return this.#options.feed.inTurn(digest, async () => ok(decide()));
-  }
-
-  async #find(id: string, decide: () => void): Promise<Result<void, Fault>> {
-    if (this.#lookups >= LOOKUPS_AT_ONCE)
-      return { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the search for approvals' } };
-    this.#lookups += 1;
-    const found = await this.#options.feed.find(id).finally(() => {
-      this.#lookups -= 1;
-    });
-    if (found.ok) decide();
-    return found;
+    options.governor.approvalTurns = this.turns;
   }
 
   /**
-   * What time and halts do. Call it often: one gateway does it, and another one where that one does not. With
+   * Does what time and halts do. Call it often: one gateway does it, and another one where that one does not. With
    * `isOwn`, it is this one's to do now.
    */
   async tick(isOwn = this.#isFirst()): Promise<void> {
@@ -108,6 +64,7 @@ export class SharedApprovals {
     const changes: Promise<void>[] = [];
     for (const approval of changing(governor.approvalContext, now)) {
       if (changes.length === CHANGES_A_TICK) break;
+      if (isDue(approval, now) && approval.expiresAtMs > this.#databaseMs()) continue; // by the clock that all share
       const isLate = isDue(approval, now) && approval.expiresAtMs + LATE_MS < now;
       if (isOwn || isLate) changes.push(this.#change(approval, { type: 'tick-approvals', most: 1, only: approval.id }));
     }
@@ -123,18 +80,20 @@ export class SharedApprovals {
     );
   }
 
-  /** Until it has, it is tried again with each tick. */
-  async #leave(key: string): Promise<void> {
-    const { commands, feed, governor, onError } = this.#options;
-    const command = this.#leaving.get(key);
-    const digest = command && governor.approvals.get(command.id)?.digest;
-    if (command === undefined || digest === undefined) return void this.#leaving.delete(key);
-    try {
-      const left = await feed.inTurn(digest, () => commands.ask(command));
-      if (left.ok) this.#leaving.delete(key);
-    } catch (error) {
-      onError(error, command.type);
-    }
+  /** Takes over what another gateway has decided; undefined: it is gone. Done when it returns. */
+  adopt(id: string, approval: Approval | undefined): void {
+    const { commands, governor, onChanged } = this.#options;
+    const known = governor.approvals.get(id);
+    if (JSON.stringify(known) === JSON.stringify(approval)) return;
+    const adopted = commands.ask({ type: 'adopt-approval', id, approval });
+    if (approval !== undefined) onChanged(approval);
+    void adopted.then((reply) => {
+      if (reply.ok && reply.value.isDecided) void this.#follow(id);
+    });
+  }
+
+  #databaseMs(): number {
+    return this.#options.nowMs() - this.#options.membership.skewMs;
   }
 
   /** The first of those that take part. */
@@ -143,17 +102,12 @@ export class SharedApprovals {
     return membership.others().every(({ run, state }) => state !== 'live' || run > membership.self);
   }
 
-  async #change(approval: Approval, command: CommandOf<'tick-approvals' | 'halt-approval'>): Promise<void> {
-    const { commands, feed, nowMs, onError } = this.#options;
-    const { id, digest, expiresAtMs } = approval;
+  async #change({ id }: Approval, command: Change): Promise<void> {
+    const { commands, onError } = this.#options;
     if (command.type === 'tick-approvals' && this.#changing.has(id)) return;
     this.#changing.add(id);
     try {
-      const changed = await feed.inTurn<unknown>(digest, (dbNowMs) => {
-        // By the clock of the database, which all gateways have in common.
-        const isEarly = command.type === 'tick-approvals' && isDue(approval, nowMs()) && expiresAtMs > dbNowMs;
-        return isEarly ? Promise.resolve(ok(undefined)) : commands.ask(command);
-      });
+      const changed = await commands.ask(command);
       // An outage is logged as such, and the next tick tries again.
       if (!changed.ok && changed.fault.kind === 'internal') onError(changed.fault, command.type);
     } catch (error) {
@@ -163,14 +117,17 @@ export class SharedApprovals {
     }
   }
 
-  #adopt({ id, body }: Pick<StateRow, 'id' | 'body'>): void {
-    const { commands, onChanged } = this.#options;
-    const approval = body as Approval | undefined;
-    const adopted = commands.ask({ type: 'adopt-approval', id, approval });
-    if (approval !== undefined) onChanged(approval);
-    void adopted.then((reply) => {
-      if (reply.ok && reply.value.isDecided) void this.#follow(id);
-    });
+  /** Until it has, it is tried again with each tick. */
+  async #leave(key: string): Promise<void> {
+    const { commands, governor, onError } = this.#options;
+    const command = this.#leaving.get(key);
+    if (command === undefined) return;
+    if (governor.approvals.get(command.id) === undefined) return void this.#leaving.delete(key);
+    try {
+      if ((await commands.ask(command)).ok) this.#leaving.delete(key);
+    } catch (error) {
+      onError(error, command.type);
+    }
   }
 
   /** Until it is recorded, it is tried again with each tick. One at a time: agents are signalled by it. */

@@ -1,7 +1,6 @@
 /** The outside of a cluster's gateway: the database, the bus and the other gateways. */
-import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AuditFilter } from '../core/audit/audit.ts';
-import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
+import type { Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Period } from '../core/budget/config.ts';
 import type { BudgetOwner } from '../core/budget/envelope.ts';
@@ -17,6 +16,9 @@ import type { Interest, UnnumberedEvent } from './events.ts';
 
 /** A run of a gateway, from its start to its end: a random UUID. */
 export type RunId = Brand<string, 'RunId'>;
+
+/** How far somebody has applied the log: the mark stands for everything up to there. */
+export type Place = { readonly seq: number; readonly mark: string };
 
 /** `serve`: cut off from the database, a gateway goes on with what it knows; `deny`: it denies every check. */
 export type OnOutage = 'serve' | 'deny';
@@ -39,6 +41,8 @@ export type Member = {
   /** Barriers that it has not confirmed, and has not made up for yet. */
   readonly unconfirmed: number;
   readonly onOutage: OnOutage;
+  /** Up to where it acts by the log, as it has last told the database; undefined: it has not yet. */
+  readonly applied: Place | undefined;
 };
 
 /** A run's report about itself with every beat. */
@@ -46,6 +50,7 @@ export type Beat = Pick<Member, 'skewMs' | 'policyVersion' | 'auditHead'> & {
   readonly isOnBus: boolean;
   /** It has read everything again since the last beat, so that it acts by all it had not confirmed. */
   readonly isCaughtUp: boolean;
+  readonly applied: Place;
 };
 
 /** This run may not write: a newer one has its name, or an operator has forgotten it. It must end. */
@@ -100,8 +105,8 @@ export type Membership = {
   onChange(listener: () => void): void;
 };
 
-/** Tables of which gateways keep copies. A gateway that has missed something reads all of it again. */
-export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy' | 'webhooks';
+/** Tables besides the log of which gateways keep copies. A gateway that has missed something reads all of it again. */
+export type Topic = 'api-keys' | 'accounts' | 'webhooks' | 'shadow';
 
 /** The money of all gateways. */
 export type Ledger = {
@@ -149,35 +154,6 @@ export type UsageIds = {
   settle(keys: readonly UsageKey[]): Promise<Result<void, Fault | Replaced | UnknownRun>>;
 };
 
-/** An agent's new registration; undefined: it has none. */
-export type AgentChange = { readonly key: AgentKey; readonly registration: AgentRegistration | undefined };
-
-/** The registrations of all gateways. Faults of the database: `store_unreachable`. */
-export type SharedAgents = {
-  /** Every one, and from where on `changes` goes on. */
-  load(): Promise<Result<readonly AgentRegistration[], Fault>>;
-  /**
-   * Enters these where there are none at all, as when the first gateway becomes a cluster. Answers how many it has
-   * entered.
-   */
-  adopt(registrations: readonly AgentRegistration[]): Promise<Result<number, Fault>>;
-  /**
-   * Answers whether the agent had another credential, which has ended: a gateway may not have known. Faults: `conflict`
-   * where another agent has this credential, or the parent would be its own descendant.
-   */
-  save(registration: AgentRegistration): Promise<Result<boolean, Fault>>;
-  remove(key: AgentKey): Promise<Result<void, Fault>>;
-  /** Finds the registrations with one of these credentials. */
-  find(credentials: readonly SecretDigest[]): Promise<Result<readonly AgentRegistration[], Fault>>;
-  /**
-   * Returns the changes since the last time, and perhaps more. `isWhole`: these are all rows. `seen` is called once all
-   * of them were taken over; without it, the same come again.
-   */
-  changes(): Promise<
-    Result<{ readonly changes: readonly AgentChange[]; readonly isWhole: boolean; readonly seen: () => void }, Fault>
-  >;
-};
-
 /**
  * Questions of one gateway to another, with their answers. Plain data, as JSON has it. A kind that an older release
  * does not know is refused by it.
@@ -191,6 +167,8 @@ export type Questions = {
     readonly asked: { readonly command: Command; readonly ifKnown: boolean | 'of_anyone' };
     readonly answer: Decided;
   };
+  /** Reads an operation in the same way, before it is known who has it. */
+  readonly whose: Questions['decide'];
   /** Decides operators' orders in the same way, but takes longer: all gateways confirm them first. */
   readonly order: Questions['decide'];
   /** Its counts of checks, denies and spending; `orgId`: of one org, else of all. */
@@ -207,6 +185,13 @@ export type Questions = {
     readonly asked: { readonly digest: SecretDigest };
     readonly answer: { readonly taken?: TicketOwner };
   };
+  /** To compile a set of policies that is stored. `problems`: why it cannot. */
+  readonly prepare: {
+    readonly asked: { readonly version: string };
+    readonly answer: { readonly problems?: readonly string[] };
+  };
+  /** How many operations it has stopped or resumed because of a halt, once it has. */
+  readonly halted: { readonly asked: { readonly id: string }; readonly answer: { readonly affected: number } };
   /** By which key it signs tokens. */
   readonly 'signing-key': { readonly asked: object; readonly answer: { readonly kid: string } };
 };
@@ -261,6 +246,7 @@ export type Peers = {
     kind: K,
     asked: Asked<K>,
     isEnough?: (answer: Answer<K>) => boolean,
+    without?: readonly string[],
   ): Promise<Result<Gathered<K>, Fault>>;
   /** Answers questions of this kind. Its rejections are logged, and the asker gets no answer. */
   serve<K extends QuestionKind>(kind: K, answer: (asked: Asked<K>, from: Member) => Promise<Answer<K>>): void;
@@ -280,47 +266,6 @@ export type PolicyShelf = {
     texts: readonly PolicyText[],
     by: string,
   ): Promise<Result<void, Fault>>;
-  /** Answers which version is in force afterwards: with `isFirst`, one that is in force already stays. */
-  activate(version: string, by: string, isFirst: boolean): Promise<Result<string, Fault>>;
-};
-
-/** Decisions of people, kept for all gateways. */
-export type StateKind = 'halts' | 'approvals' | 'controls' | 'orders';
-
-/** A row of it; `body` undefined: it was removed. Rows of one `key` change one after the other. */
-export type StateRow = {
-  readonly id: string;
-  readonly key: string;
-  readonly body: unknown;
-  /** Grows with every change. */
-  readonly version: number;
-};
-export type StateWrite = Omit<StateRow, 'version'>;
-
-/** Decisions made by people at any gateway. Faults of the database: `store_unreachable`. */
-export type SharedStates = {
-  /** Every row, and from where on `changes` goes on. */
-  load(kind: StateKind): Promise<Result<readonly StateRow[], Fault>>;
-  /** Enters these where there are none at all of the kind. Answers how many it has entered. */
-  adopt(kind: StateKind, rows: readonly StateWrite[]): Promise<Result<number, Fault>>;
-  find(kind: StateKind, id: string): Promise<Result<StateRow | undefined, Fault>>;
-  /** As those of {@link SharedAgents}. */
-  changes(
-    kind: StateKind,
-  ): Promise<
-    Result<{ readonly rows: readonly StateRow[]; readonly isWhole: boolean; readonly seen: () => void }, Fault>
-  >;
-  /**
-   * Calls `decide` with the newest rows of the key and the database's time, while nobody else changes rows of that key,
-   * and writes what it returns. Resolves with what was written, once that is committed.
-   */
-  turn(
-    kind: StateKind,
-    key: string,
-    decide: (rows: readonly StateRow[], nowMs: number) => readonly StateWrite[],
-  ): Promise<Result<readonly StateRow[], Fault>>;
-  /** Writes what needs no turn, because only this gateway writes it: in one round trip, each row once. */
-  put(kind: StateKind, writes: readonly StateWrite[]): Promise<Result<readonly StateRow[], Fault>>;
 };
 
 /** Plain data, as JSON has it. Within a release, fields are only added. */
@@ -340,12 +285,12 @@ export type ClusterMessage =
       /** Instead of an answer. */
       readonly none?: NoAnswer;
     }
-  /** Asks the gateway to read and apply all that is written about the topic by now, and then to confirm. */
-  | { readonly type: 'barrier'; readonly id: number; readonly topic: Topic; readonly detail?: unknown }
-  /** `said`: what the gateway has to say about it; undefined: nothing. */
-  | { readonly type: 'confirm'; readonly id: number; readonly said?: unknown }
-  /** Something about the topic has been written: a hint, so that copies are young. */
-  | { readonly type: 'changed'; readonly topic: Topic; readonly detail?: unknown }
+  /** The sender acts by the log up to there. */
+  | { readonly type: 'acted'; readonly place: Place }
+  /** Orders that the sender could not write: until the log says more, they stand. */
+  | { readonly type: 'unwritten'; readonly orders: readonly (readonly [id: string, order: unknown])[] }
+  /** There is something in the log up to there: a hint. */
+  | { readonly type: 'appended'; readonly seq: number }
   /** These accounts are empty: whoever holds idle money of them gives it back. Owner and period, in turn. */
   | { readonly type: 'recall'; readonly accounts: readonly string[] }
   /** Somebody watches what concerns these orgs there; none: nobody any more. Said again as long as it holds. */
@@ -371,22 +316,13 @@ export type Bus = {
   readonly isConnected: boolean;
 };
 
-export type PassOptions = {
-  /** A second, if it is not given. */
-  readonly withinMs?: number;
-  /** Names of gateways that are not waited for. */
-  readonly without?: readonly string[];
-  /** Gets what each gateway that confirms has to say. */
-  readonly onSaid?: (said: unknown) => void;
-};
-
-/** Has every other gateway act by what has just been written. */
+/** Has every gateway act by what has just been written elsewhere. */
 export type Barrier = {
   /**
-   * Resolves when all have confirmed, at the latest after a second, with the names of those that have not; `database`
-   * is one of them where it could not be asked who takes part.
+   * Resolves when all do, at the latest after a second, with the names of those that do not; `database` is one of them
+   * where it could not be told.
    */
-  pass(topic: Topic, detail?: unknown, options?: PassOptions): Promise<readonly string[]>;
+  pass(topic: Topic, detail?: unknown): Promise<readonly string[]>;
 };
 
 /** Added to an answer where not all gateways act by it yet: their names. */

@@ -19,14 +19,12 @@ export type OwnCommands = {
 };
 
 type Reply<T> = Result<T, Fault> & Unconfirmed;
+type Released = Extract<Replies['release-halt'], { readonly ok: true }>['value'];
 
 /** In a cluster, halts are shared by all gateways. */
 export type HaltSharing = {
-  /**
-   * Calls `apply`, with the time of the database, while no other gateway changes the halt, by its newest state. Faults:
-   * those of the database.
-   */
-  inTurn<T>(id: string, apply: (nowMs: number) => Promise<Reply<T>>): Promise<Reply<T>>;
+  /** The time of the database, which all gateways have in common. */
+  databaseMs(): number;
   /** How many operations the other gateways have stopped or resumed because of it, once they have. */
   opsElsewhere(id: string, without: readonly string[]): Promise<number>;
   /** Has the approvals follow it that it covers, or has covered. */
@@ -79,9 +77,11 @@ export class HaltKeeper {
 
   async create(principal: Principal, halt: Omit<NewHalt, 'id'>): Promise<Reply<CreatedHalt>> {
     const id = this.#deps.newId();
-    const created = await this.#inTurn(id, () =>
-      this.#deps.commands.ask({ type: 'create-halt', principal, halt: { ...halt, id } }),
-    );
+    const created: Reply<Halt> = await this.#deps.commands.ask({
+      type: 'create-halt',
+      principal,
+      halt: { ...halt, id },
+    });
     if (!created.ok) return created;
     const done = await this.#everywhere(created, created.value, this.#enforce(id));
     if (!done.ok) return done;
@@ -101,11 +101,8 @@ export class HaltKeeper {
     reason: string,
     expiresAtMs: number | undefined,
   ): Promise<Reply<HaltOutcome>> {
-    const released = await this.#inTurn(id, (nowMs) =>
-      expiresAtMs !== undefined && expiresAtMs > nowMs
-        ? Promise.resolve(NOT_YET)
-        : this.#deps.commands.ask({ type: 'release-halt', principal, id, reason }),
-    );
+    if (expiresAtMs !== undefined && expiresAtMs > (this.#deps.shared?.databaseMs() ?? Infinity)) return NOT_YET;
+    const released: Reply<Released> = await this.#deps.commands.ask({ type: 'release-halt', principal, id, reason });
     if (!released.ok) {
       // In force again. Operations begun between the release and its undoing are stopped like earlier ones.
       if (UNDONE.includes(released.fault.kind))
@@ -116,11 +113,6 @@ export class HaltKeeper {
     }
     const { halt, paused } = released.value;
     return this.#everywhere(released, halt, this.#resume(halt, principal.subject, paused));
-  }
-
-  #inTurn<T>(id: string, apply: (nowMs: number) => Promise<Reply<T>>): Promise<Reply<T>> {
-    const { shared } = this.#deps;
-    return shared === undefined ? apply(Infinity) : shared.inTurn(id, apply);
   }
 
   /** The answer, once operations and approvals follow the halt at every gateway that acts by it. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,12 +10,12 @@ import { openResources } from '../../src/app/start-resources.ts';
 import { StartWait } from '../../src/app/start-wait.ts';
 import { newRun } from '../../src/cluster/run.ts';
 import type { AgentRegistration } from '../../src/core/agents/agents.ts';
+import { agentKeyOf } from '../../src/core/base/ids.ts';
 import { createEmbeddedAgents } from '../../src/stores/embedded/agents.ts';
 import { readStoredRuns } from '../../src/stores/embedded/runs.ts';
 import { createEmbeddedStates } from '../../src/stores/embedded/states.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/stores/embedded/store.ts';
-import { createPostgresAgents } from '../../src/stores/postgres/cluster/agents.ts';
-import { createPostgresStates } from '../../src/stores/postgres/cluster/states.ts';
+import { createPostgresLog } from '../../src/stores/postgres/cluster/log.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
 import { createClock } from '../../src/system/clock.ts';
 import { valueOf } from '../support/accounts.ts';
@@ -68,12 +69,17 @@ describe('the data directory of a gateway in a cluster', () => {
     const leave = () => leaveClusterOf({ ...config, SVC_DATABASE_URL: url }, MUTE as never);
     await expect(leave()).rejects.toThrow('no gateway is known in the database at SVC_DATABASE_URL');
     const joinAsOne = "SELECT cluster_join($1, 'one', 60000, '1', '{1,1}', 'serve', NULL, '{}', '{}', '{}')";
-    valueOf(await postgres.attempt((on) => on.query(joinAsOne, [newRun()])));
-    valueOf(await createPostgresAgents(postgres, newRun(), () => 0).adopt([crawlerWith('rotated')]));
+    const run = newRun();
+    valueOf(await postgres.attempt((on) => on.query(joinAsOne, [run])));
     const halt = { id: 'h1', scope: 'global', createdAtMs: 5 };
-    valueOf(
-      await createPostgresStates(postgres, newRun(), () => 0).adopt('halts', [{ id: 'h1', key: 'h1', body: halt }]),
-    );
+    const shared = createPostgresLog({ postgres, run, leaseMs: 60_000 });
+    const { place } = valueOf(await shared.whole());
+    const crawler = crawlerWith('rotated');
+    const groups = [
+      [{ kind: 'agents', id: agentKeyOf(crawler.identity), body: crawler } as const],
+      [{ kind: 'halts', id: 'h1', body: halt } as const],
+    ];
+    valueOf((await shared.append(randomUUID(), place, groups)) as never);
     expect(await leave()).toEqual({ agents: 1, halts: 1, approvals: 0 });
     await startAlone();
     await inStore((store) => {

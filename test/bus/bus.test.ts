@@ -94,7 +94,7 @@ const ADAPTERS: readonly Adapter[] = [
   },
 ];
 
-const confirm = (id: number): ClusterMessage => ({ type: 'confirm', id });
+const confirm = (id: number): ClusterMessage => ({ type: 'appended', seq: id });
 const idsOf = ({ heard }: TestBus): number[] => heard.map(({ message }) => (message as { id: number }).id);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
 
@@ -128,18 +128,18 @@ for (const { name, isHere, place, create, intrude } of ADAPTERS)
       );
       expect(idsOf(there)).toEqual(upTo(3_000));
       expect(idsOf(third)).toEqual(upTo(3_000));
-      expect(here.heard[0]).toEqual({ from: there.run, message: { type: 'confirm', id: 1 } });
+      expect(here.heard[0]).toEqual({ from: there.run, message: { type: 'appended', seq: 1 } });
     });
 
     test('carries messages larger than a frame, in whichever characters', async () => {
       const [url, secret] = [await place(), randomUUID()];
       const [here, there] = [await openBus(url, secret), await openBus(url, secret)];
       const detail = 'ein "Zitat" 🎉\\ \n'.repeat(20_000);
-      here.bus.send('all', { type: 'changed', topic: 'agents', detail });
+      here.bus.send('all', { type: 'answer', id: 1, answer: detail });
       here.bus.send('all', confirm(1));
       await eventually(() => expect(there.heard).toHaveLength(2));
-      expect(there.heard[0]?.message).toEqual({ type: 'changed', topic: 'agents', detail });
-      expect(here.bus.send('all', { type: 'changed', topic: 'agents', detail: 'x'.repeat(3_000_000) })).toBe(false);
+      expect(there.heard[0]?.message).toEqual({ type: 'answer', id: 1, answer: detail });
+      expect(here.bus.send('all', { type: 'answer', id: 1, answer: 'x'.repeat(3_000_000) })).toBe(false);
     });
 
     test('says that some may be missing after it was cut off, and goes on by itself', async () => {

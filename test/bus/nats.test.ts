@@ -44,7 +44,7 @@ const refusedBy = (url: string, options?: Partial<NatsBusOptions>): Promise<stri
     (error: Error) => `${error.constructor.name}: ${error.message}`,
   );
 
-const confirm = (id: number): ClusterMessage => ({ type: 'confirm', id });
+const confirm = (id: number): ClusterMessage => ({ type: 'appended', seq: id });
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
 
 /** Signed by hand, as `nsc` would: one operator, one account, one user. */

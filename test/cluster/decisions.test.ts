@@ -1,22 +1,14 @@
-/** Halts and approvals of other gateways, as this gateway's governor follows them. */
+/** Halts of other gateways, as this gateway's governor follows them. */
 import { describe, expect, test } from 'vitest';
-import { SharedApprovals } from '../../src/cluster/shared-approvals.ts';
-import { StateFeed } from '../../src/cluster/state-feed.ts';
-import type { Approval } from '../../src/core/approvals/approval.ts';
-import { fail, ok } from '../../src/core/base/result.ts';
+import { fail } from '../../src/core/base/result.ts';
 import type { Command, CommandOf, CommandType, Replies } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import type { Halt } from '../../src/core/halts/halt.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
-import type { Member, RunId, SharedStates, StateRow } from '../../src/ports/cluster.ts';
 import { HaltKeeper, type HaltSharing } from '../../src/use-cases/halts.ts';
 import { ADMIN, CRAWLER, checkOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
 
 const NOW_MS = Date.parse('2026-11-25T12:00:00Z');
-const ASKING = {
-  decide: () =>
-    ({ kind: 'require_approval', reason: 'asks', policy: 'test', ruleId: 'ask', cause: undefined }) as const,
-};
 const UNRECORDED = fail({ kind: 'audit_unavailable' });
 const HALT: Halt = {
   id: 'h',
@@ -38,6 +30,7 @@ function commandsOf(governor: Governor) {
   const commands = {
     isUnrecorded: false,
     nowMs: NOW_MS,
+    unconfirmed: undefined as readonly string[] | undefined,
     saved: [] as { readonly id: string; readonly row: unknown }[],
     events: [] as string[],
     ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]> {
@@ -47,7 +40,8 @@ function commandsOf(governor: Governor) {
         if (effect.kind === 'state-saved') commands.saved.push(effect);
         if (effect.kind === 'audit') commands.events.push(effect.draft.eventType);
       }
-      return Promise.resolve(reply as never);
+      const { unconfirmed } = commands;
+      return Promise.resolve((unconfirmed ? { ...reply, unconfirmed } : reply) as never);
     },
   };
   return commands;
@@ -76,7 +70,7 @@ describe('halts of other gateways', () => {
       },
       onError: (error) => errors.push(error),
       shared: {
-        inTurn: (_, apply) => apply(commands.nowMs),
+        databaseMs: () => commands.nowMs,
         opsElsewhere: async () => 0,
         changeApprovals: async () => undefined,
         ...shared,
@@ -141,11 +135,11 @@ describe('halts of other gateways', () => {
 
   test('count what all gateways have stopped, but for those that do not act by it', async () => {
     const waitedFor: (readonly string[])[] = [];
-    const { keeper } = openKeeper({
-      inTurn: async (_, apply) => ({ ...(await apply(NOW_MS)), unconfirmed: ['three'] }),
+    const { keeper, commands } = openKeeper({
       opsElsewhere: async (_, without) => (waitedFor.push(without), 40),
     });
     const { scope, mode, actions, reason } = HALT;
+    commands.unconfirmed = ['three'];
     const made = await keeper.create(ADMIN, { scope, mode, actions, reason, expiresAtMs: undefined });
     expect(made).toMatchObject({ ok: true, value: { opsAffected: 42 }, unconfirmed: ['three'] });
     expect(waitedFor).toEqual([['three']]);
@@ -153,7 +147,7 @@ describe('halts of other gateways', () => {
 
   test('expire by the clock of the database, once', async () => {
     let databaseMs = NOW_MS + 900;
-    const { governor, keeper, commands, errors } = openKeeper({ inTurn: (_, apply) => apply(databaseMs) });
+    const { governor, keeper, commands, errors } = openKeeper({ databaseMs: () => databaseMs });
     governor.restoreHalt({ ...HALT, expiresAtMs: NOW_MS + 1_000 });
     commands.nowMs = NOW_MS + 5_000; // the clock of this gateway is ahead
     const release = () => keeper.releaseExpired(governor.halts.expiredAt(commands.nowMs));
@@ -162,148 +156,5 @@ describe('halts of other gateways', () => {
     databaseMs += 100;
     await Promise.all([release(), release()]);
     expect([governor.halts.activeCount, commands.events, errors]).toEqual([0, ['HaltReleased'], []]);
-  });
-});
-
-describe('approvals of other gateways', () => {
-  /** A database whose rows are at hand at once. */
-  function openShared(others: readonly Pick<Member, 'run' | 'state'>[] = []) {
-    const governor = openGovernor({ policies: ASKING });
-    const commands = commandsOf(governor);
-    const rows = new Map<string, StateRow>();
-    const store = {
-      find: async (_, id) => ok(rows.get(id)),
-      turn: async (_, key, decide) => {
-        const writes = decide(
-          [...rows.values()].filter((row) => row.key === key),
-          commands.nowMs,
-        );
-        const written = writes.map((each) => ({ ...each, version: (rows.get(each.id)?.version ?? 0) + 1 }));
-        for (const row of written) rows.set(row.id, row);
-        return ok(written);
-      },
-      changes: async () => ok({ rows: [...rows.values()], isWhole: false, seen: () => undefined }),
-    } as Partial<SharedStates> as SharedStates;
-    const feed = new StateFeed(
-      {
-        kind: 'approvals',
-        store,
-        bus: { send: () => true } as never,
-        barrier: { pass: async () => [] },
-        isAwaited: () => true,
-        onError: (error) => expect(error).toBe(undefined),
-      },
-      [],
-    );
-    const woken: string[] = [];
-    const shared = new SharedApprovals({
-      feed,
-      governor,
-      membership: { self: 'b' as RunId, others: () => others as readonly Member[] },
-      commands: {
-        ask: (command) => {
-          const reply = commands.ask(command as never);
-          for (const { id, row } of commands.saved.splice(0)) void feed.save(id, row);
-          return reply as never;
-        },
-      },
-      onChanged: ({ id, state }) => woken.push(`${id} ${state}`),
-      nowMs: () => commands.nowMs,
-      onError: (error) => expect(error).toBe(undefined),
-    });
-    /** As the main thread has a command decided. */
-    const decide = (command: Command): Promise<Replies[CommandType]> =>
-      new Promise((resolve) => {
-        const perform = (isLookedFor: boolean): void => {
-          const { reply, turn, effects } = applied(governor, command, commands.nowMs);
-          for (const effect of effects) if (effect.kind === 'state-saved') void feed.save(effect.id, effect.row);
-          if (turn === undefined || ('unknownId' in turn && isLookedFor)) return resolve(reply);
-          shared.take(
-            turn,
-            () => perform('unknownId' in turn),
-            (fault) => resolve(fail(fault)),
-          );
-        };
-        perform(false);
-      });
-    const check = async (op: string) => {
-      const reply = (await decide(checkOf(CRAWLER, op))) as Replies['check'];
-      return reply.ok ? reply.value : undefined;
-    };
-    const changeElsewhere = async (change: (approval: Approval) => Approval): Promise<void> => {
-      for (const [id, row] of rows)
-        rows.set(id, { ...row, version: row.version + 1, body: change(row.body as Approval) });
-      await feed.refresh();
-      await Promise.resolve();
-    };
-    return { governor, commands, rows, feed, shared, decide, check, changeElsewhere, woken };
-  }
-
-  test('a check that needs one changes nothing before its turn', () => {
-    const { governor } = openShared();
-    const outcome = governor.apply<'check'>(checkOf(CRAWLER, 't:1'), NOW_MS);
-    expect(outcome).toMatchObject({ turn: { digest: expect.any(String) }, effects: [] });
-    expect([governor.ops.size, governor.approvals.size]).toEqual([0, 0]);
-  });
-
-  test('end what waits here when they are denied elsewhere, and wake who waits', async () => {
-    const { governor, check, changeElsewhere, woken } = openShared();
-    const { approvalId } = (await check('t:1'))!;
-    await changeElsewhere((approval) => ({
-      ...approval,
-      state: 'denied',
-      decisions: [{ kind: 'deny', by: 'key:b', reason: 'no', atMs: NOW_MS }],
-    }));
-    expect([stateOf(governor, 't:1'), woken]).toEqual(['terminated', [`${approvalId} denied`]]);
-    expect(await check('t:1')).toMatchObject({ decision: 'deny', cause: 'approval' });
-  });
-
-  test('are used by the newest state, whatever this gateway has heard', async () => {
-    const { rows, check } = openShared();
-    await check('t:1');
-    const [id, row] = [...rows][0]!;
-    const approved = { ...(row.body as Approval), state: 'approved' as const };
-    rows.set(id, { ...row, version: 2, body: approved });
-    expect(await check('t:2')).toMatchObject({ decision: 'allow', approvalId: id });
-    expect(rows.get(id)).toMatchObject({ body: { state: 'used', usedBy: ['t:2'] } });
-    expect(await check('t:2')).toMatchObject({ decision: 'allow' }); // it runs under it
-    expect(await check('t:3')).toMatchObject({ decision: 'pending' });
-    expect(rows.size).toBe(2);
-  });
-
-  test('leave an operation to the gateway where it was checked again', async () => {
-    const { governor, check, changeElsewhere } = openShared();
-    await check('t:1');
-    await changeElsewhere((approval) => ({ ...approval, state: 'used', usedBy: [opId('t:1')] }));
-    expect(stateOf(governor, 't:1')).toBe('absent');
-  });
-
-  test('are looked for where their id is not known here', async () => {
-    const [one, two] = [openShared(), openShared()];
-    const { approvalId: id = '' } = (await one.check('t:1'))!;
-    for (const [key, row] of one.rows) two.rows.set(key, row);
-    expect(await two.decide({ type: 'get-approval', principal: ADMIN, id })).toMatchObject({ value: { id } });
-    const gone = await two.decide({ type: 'get-approval', principal: ADMIN, id: 'none' });
-    expect(gone).toMatchObject({ fault: { kind: 'not_found' } });
-  });
-
-  test('are ended by the first gateway, and by another where that one does not', async () => {
-    const run = (name: string, state: Member['state']) => [{ run: name as RunId, state }];
-    for (const [others, afterMs] of [
-      [run('c', 'live'), 0],
-      [run('a', 'suspect'), 0],
-      [run('a', 'live'), 5_001],
-    ] as const) {
-      const { commands, check, rows, shared } = openShared(others);
-      await check('t:1');
-      const { expiresAtMs } = [...rows.values()][0]!.body as Approval;
-      const states = [];
-      for (const atMs of [expiresAtMs - 1, expiresAtMs + afterMs - 1, expiresAtMs + afterMs]) {
-        commands.nowMs = Math.max(commands.nowMs, atMs);
-        await shared.tick();
-        states.push(([...rows.values()][0]!.body as Approval).state);
-      }
-      expect(states).toEqual(['pending', 'pending', 'expired']);
-    }
   });
 });

@@ -5,7 +5,14 @@ import type { Member, MemberStore, RunId } from '../../src/ports/cluster.ts';
 
 const memberOf = (name: string): Member => ({
   ...{ run: name as RunId, name, state: 'live', version: '1', protocols: [1, 1], leaseUntilMs: 0, skewMs: 0 },
-  ...{ policyVersion: undefined, auditHead: undefined, unconfirmed: 0, isOnBus: true, onOutage: 'serve' },
+  ...{
+    policyVersion: undefined,
+    auditHead: undefined,
+    unconfirmed: 0,
+    isOnBus: true,
+    onOutage: 'serve',
+    applied: undefined,
+  },
 });
 
 function open(more: Partial<MemberStore> = {}) {
@@ -33,7 +40,8 @@ function open(more: Partial<MemberStore> = {}) {
     joining: { run: 'one' as RunId, name: 'one', version: '1', protocols: [1, 1], onOutage: 'serve' },
     clocks: { steadyMs: () => Date.now(), wallMs: () => Date.now() },
     catchUp: async () => done,
-    reportOf: () => ({ policyVersion: '1', auditHead: undefined, isOnBus: true }),
+    reportOf: () => ({ policyVersion: '1', auditHead: undefined, isOnBus: true, applied: { seq: 1, mark: 'x' } }),
+    onBeat: () => undefined,
     hasCaughtUp: () => true,
     onReplaced: () => undefined,
     log: { info: () => undefined, warn: (message) => void warnings.push(message) },

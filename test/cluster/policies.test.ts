@@ -4,7 +4,7 @@ import { ClusterPolicies } from '../../src/cluster/policies.ts';
 import { fail, ok, type Result } from '../../src/core/base/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { loadPolicyTexts, renderPolicyProblem } from '../../src/policy-files/policy-file.ts';
-import type { PassOptions, PolicyShelf, PolicyText } from '../../src/ports/cluster.ts';
+import type { Member, Peers, PolicyShelf, PolicyText } from '../../src/ports/cluster.ts';
 
 const documentOf = (effect: string): readonly PolicyText[] => [
   { file: 'p.yaml', text: `name: p\nscope: global\nrules:\n  - { id: all, effect: ${effect} }\n` },
@@ -12,11 +12,14 @@ const documentOf = (effect: string): readonly PolicyText[] => [
 const AWAY: Fault = { kind: 'store_unreachable', retryAfterSecs: 1 };
 const UNRECORDED: Fault = { kind: 'audit_unavailable' };
 
-/** Gateways by name on one shelf; a barrier has each of them read it, unless it is cut off. */
+type Prepare = (asked: { readonly version: string }) => Promise<{ readonly problems?: readonly string[] }>;
+
+/** Gateways by name on one shelf; each follows what is put in force, unless it is cut off. */
 class Cluster {
   readonly sets = new Map<string, readonly PolicyText[]>();
   active: { readonly version: string; readonly by: string } | undefined;
   isAway = false;
+  readonly #prepares = new Map<string, Prepare>();
   readonly #gateways = new Map<string, ReturnType<Cluster['open']>>();
 
   open(name: string) {
@@ -26,12 +29,11 @@ class Cluster {
       active: () => reach(() => this.active),
       read: (version) => reach(() => this.sets.get(version)),
       add: ({ version }, texts) => reach(() => void this.sets.set(version, texts)),
-      activate: (version, by, isFirst) =>
-        reach(() => {
-          if (!isFirst || this.active === undefined) this.active = { version, by };
-          return this.active.version;
-        }),
     };
+    const peers = {
+      serve: (_: string, answer: Prepare) => void this.#prepares.set(name, answer),
+      askAll: (_: string, asked: { readonly version: string }) => this.#prepared(name, asked),
+    } as unknown as Peers;
     const gateway = {
       version: 'none',
       actors: [] as string[],
@@ -45,7 +47,8 @@ class Cluster {
         name,
         shelf,
         log: { error: () => void (gateway.logged += 1) },
-        barrier: { pass: (_, detail, options) => this.#pass(name, detail, options) },
+        peers,
+        activate: (version, by, isFirst) => this.#activate(version, by, isFirst),
         compile: async (texts) => {
           gateway.compiled += 1;
           if (gateway.refuses !== undefined && texts[0]!.text.includes(gateway.refuses))
@@ -57,7 +60,6 @@ class Cluster {
     };
     gateway.policies.follow({
       version: () => gateway.version,
-      followShadow: async () => ok(undefined),
       install: async ({ policies }, actor) => {
         if (!gateway.canRecord) return fail(UNRECORDED);
         gateway.version = policies.version;
@@ -69,14 +71,26 @@ class Cluster {
     return gateway;
   }
 
-  async #pass(from: string, detail: unknown, { onSaid }: PassOptions = {}): Promise<readonly string[]> {
+  async #prepared(from: string, asked: { readonly version: string }) {
+    const answers: { readonly from: Member; readonly answer: Awaited<ReturnType<Prepare>> }[] = [];
+    for (const [name, prepare] of this.#prepares)
+      if (name !== from && !this.#gateways.get(name)!.isCutOff)
+        answers.push({ from: { name } as Member, answer: await prepare(asked) });
+    return ok({ answers, missing: [] });
+  }
+
+  /** As an entry of the log, which all apply; with the names of those that do not act by it. */
+  async #activate(version: string, by: string, isFirst: boolean): Promise<Result<readonly string[], Fault>> {
+    if (this.isAway) return fail(AWAY);
+    if (!isFirst || this.active === undefined) this.active = { version, by };
+    return ok(await this.followAll());
+  }
+
+  async followAll(): Promise<readonly string[]> {
     const missing: string[] = [];
-    for (const [name, gateway] of this.#gateways) {
-      if (name === from) continue;
-      const read = gateway.isCutOff ? fail(AWAY) : await gateway.policies.refresh(detail);
-      if (!read.ok) missing.push(name);
-      else if (read.value !== undefined) onSaid?.(read.value);
-    }
+    const { version, by } = this.active!;
+    for (const [name, { isCutOff, policies }] of this.#gateways)
+      if (isCutOff || !(await policies.followTo(version, by))) missing.push(name);
     return missing;
   }
 }
@@ -116,25 +130,24 @@ describe('policies of a cluster', () => {
   });
 
   test('name a gateway that is cut off, which follows when it reads again', async () => {
-    const { one, two, three } = openCluster();
+    const { cluster, one, two, three } = openCluster();
     three.isCutOff = true;
     expect(await one.policies.publish(documentOf('allow'), 'key:admin')).toMatchObject({ unconfirmed: ['three'] });
     expect([two.version === one.version, three.version]).toEqual([true, 'none']);
     three.isCutOff = false;
-    expect((await three.policies.refresh(undefined)).ok).toBe(true);
+    expect(await cluster.followAll()).toEqual([]);
     expect(three.version).toBe(one.version);
   });
 
   test('stay what they were at one that cannot read them; it tries to compile them once', async () => {
-    const { one, three } = openCluster();
+    const { cluster, one, three } = openCluster();
     three.isCutOff = true;
     three.refuses = 'allow';
     await one.policies.publish(documentOf('allow'), 'key:admin');
-    for (let reading = 0; reading < 5; reading += 1)
-      expect(await three.policies.refresh(undefined)).toMatchObject({ fault: { kind: 'policy_invalid' } });
+    three.isCutOff = false;
+    for (let reading = 0; reading < 5; reading += 1) expect(await cluster.followAll()).toEqual(['three']);
     expect([three.version, three.compiled, three.logged]).toEqual(['none', 1, 1]);
     await one.policies.publish(documentOf('deny'), 'key:admin');
-    await three.policies.refresh(undefined);
     expect(three.version).toBe(one.version);
   });
 
@@ -160,6 +173,7 @@ describe('policies of a cluster', () => {
     expect([one.version, two.version]).toEqual([allow!.version, allow!.version]);
     const late = cluster.open('late');
     await late.policies.begin(deny!.set);
+    await cluster.followAll();
     expect(late.version).toBe(allow!.version);
   });
 
@@ -172,10 +186,10 @@ describe('policies of a cluster', () => {
     expect([one.version, two.version]).toEqual([first, first]);
     cluster.isAway = false;
     one.canRecord = false;
-    expect(await one.policies.publish(documentOf('deny'), 'key:admin')).toEqual(fail(UNRECORDED));
+    expect(await one.policies.publish(documentOf('deny'), 'key:admin')).toMatchObject({ unconfirmed: ['one'] });
     expect([one.version === first, two.version === first]).toEqual([true, false]);
     one.canRecord = true;
-    await one.policies.refresh(undefined);
+    await cluster.followAll();
     expect(one.version).toBe(two.version);
   });
 });

@@ -46,6 +46,10 @@ class Gateway {
   readonly governor: Governor = openGovernor();
   readonly decided: CommandType[] = [];
   readonly warnings: string[] = [];
+  /** For whom an order was left. */
+  readonly left: string[] = [];
+  /** Whom an order was given for that nobody could carry out. */
+  readonly absent: string[] = [];
   readonly home: string;
   readonly routing: Routing;
   #lastId = 0;
@@ -72,7 +76,8 @@ class Gateway {
       },
       peersIo: PEERS,
       decideHere: async (command) => ({ reply: decide(command), auditId: 7 }),
-      orderAbsent: async () => undefined,
+      orderAbsent: async (_, away) => void this.absent.push(away[0]!),
+      leaveOrder: async (_, away) => (this.left.push(...away), []),
       resume: (_, id, command) => this.#waiting.get(id)?.({ reply: decide(command), elsewhere: undefined }),
       answer: (_, id, reply, elsewhere) => this.#waiting.get(id)?.({ reply, elsewhere }),
       steadyMs: Date.now,
@@ -253,7 +258,23 @@ describe('a command', () => {
     for (const sent of cluster.take()) if (sent.to === 'all') cluster.deliver({ ...sent, to: two.home as never });
     await vi.advanceTimersByTimeAsync(2_500);
     expect(await asked).toMatchObject({ reply: { ok: true, unconfirmed: ['two', 'three'] } });
+    // It may have a part of the operation; the other one has been away for too long.
+    expect(one.left).toEqual([two.home]);
   });
+
+  test.each(['named', 'looked for'])(
+    'of an operator waits a quarter of a second for a home that is %s',
+    async (how) => {
+      await one.ask(CHECK);
+      const asked = two.ask({ ...PAUSE, orgId: 'acme', ...(how === 'named' && { home: one.home }) });
+      await new Promise((resolve) => setImmediate(resolve));
+      cluster.take();
+      await vi.advanceTimersByTimeAsync(250);
+      // What is left for it is the business of the log.
+      expect((await asked).reply).toMatchObject({ fault: { kind: 'unreachable_gateway' } });
+      expect(two.absent).toEqual([one.home]);
+    },
+  );
 
   test('beyond what all can be asked is refused, once with a warning', async () => {
     const asked = Array.from({ length: 2_001 }, () => one.ask(USAGE));

@@ -131,4 +131,5 @@ const memberOf = (run: RunId, name: string, state: Member['state']): Member => (
   unconfirmed: 0,
   isOnBus: true,
   onOutage: 'serve',
+  applied: undefined,
 });

@@ -36,6 +36,8 @@ export const UNIQUE_COLUMNS = {
   webhook_message: ['id'],
   webhook_reported: ['id'],
   commit_mark: ['nonce'],
+  cluster_head: ['one'],
+  cluster_log: ['seq', 'nonce'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -89,14 +91,16 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
     'skew_ms',
     'unconfirmed',
     'stated_to',
+    'applied',
+    'applied_mark',
   ],
   cluster_server: ['started_at', 'noticed_at'],
   policy_active: ['version', 'activated_at', 'activated_by'],
   budget_account: ['owner', 'period', 'spent', 'out', 'alerted', 'ends_at'],
   budget_grant: ['epoch', 'owner', 'period', 'granted', 'spent'],
   usage_id: ['agent', 'id', 'epoch', 'recorded_at', 'settled'],
-  agents: ['org', 'team', 'agent', 'credential', 'parent', 'registered_at', 'removed', 'changed_at', 'xid'],
-  cluster_state: ['kind', 'id', 'key', 'body', 'version', 'removed', 'changed_at', 'xid'],
+  agents: ['org', 'team', 'agent', 'credential', 'parent', 'registered_at', 'version'],
+  cluster_state: ['kind', 'id', 'body', 'version'],
   policy_set: [
     'documents',
     'published_at',
@@ -128,6 +132,8 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   webhook_message: ['sequence', 'hook', 'body', 'size', 'held_by'],
   webhook_reported: ['reported_at'],
   commit_mark: ['at'],
+  cluster_head: ['seq', 'mark'],
+  cluster_log: ['mark', 'run', 'at', 'verdicts', 'entries'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);

@@ -1,5 +1,6 @@
 import { BUS_MIGRATIONS } from './cluster/bus-schema.ts';
 import { ENDED_RUN_MIGRATIONS, STATED_MIGRATIONS } from './cluster/ended-runs-schema.ts';
+import { LOG_MIGRATIONS } from './cluster/log-schema.ts';
 import { POLICY_MIGRATIONS } from './cluster/policy-schema.ts';
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
@@ -184,4 +185,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...TIDY_MIGRATIONS,
   MARK_MIGRATION,
   ...POLICY_MIGRATIONS,
+  ...LOG_MIGRATIONS,
 ];

@@ -4,6 +4,7 @@ import type { CheckCommand, Command, Replies } from '../../core/commands.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { Governor } from '../../core/governor.ts';
 import type { Undo } from '../../core/rollback.ts';
+import type { Unconfirmed } from '../../ports/cluster.ts';
 import type { SavedAt } from '../../ports/ports.ts';
 import type { Report } from '../../webhooks/hooks.ts';
 import type { Entries } from '../audit/audit-link.ts';
@@ -35,6 +36,7 @@ export class Batch {
   #firstEntry = 0;
   #firstSignal = 0;
   #strangerBytesBefore = 0;
+  #confirmed: Promise<SavedAt>[] = [];
   /** The answer of a registration that was rolled back while it waited for its store. */
   refusal: AuditedReply['reply'] | undefined;
 
@@ -72,6 +74,22 @@ export class Batch {
     this.#signals.push(signal);
   }
 
+  /** Its answers wait for this, once they are recorded: for the names of gateways that do not act by them yet. */
+  confirmLater(names: Promise<SavedAt>): void {
+    this.#confirmed.push(names);
+  }
+
+  /** Whether its answers wait for other gateways. */
+  get isConfirmed(): boolean {
+    return this.#confirmed.length > 0;
+  }
+
+  /** Resolves once the answers may leave. */
+  async confirmed(): Promise<void> {
+    const names = await Promise.all(this.#confirmed);
+    this.nameUnconfirmed([...new Set(names.flatMap((each) => each ?? []))]);
+  }
+
   addReport(report: Report): void {
     this.#reports = [...(this.#reports ?? []), report];
   }
@@ -99,6 +117,8 @@ export class Batch {
     this.#strangerBytes = this.#strangerBytesBefore;
     alone.#reports = this.#reports;
     this.#reports = undefined;
+    alone.#confirmed = this.#confirmed;
+    this.#confirmed = [];
     alone.#put(id, command, reply, undo);
     return alone;
   }
@@ -112,7 +132,13 @@ export class Batch {
   /** Has the answers name the gateways that do not act by them yet. */
   nameUnconfirmed(unconfirmed: SavedAt): void {
     if (unconfirmed === undefined || unconfirmed.length === 0) return;
-    this.#replies = this.#replies.map((each) => ({ ...each, reply: Object.assign({ unconfirmed }, each.reply) }));
+    this.#replies = this.#replies.map((each) => {
+      const { unconfirmed: known = [] } = each.reply as Unconfirmed;
+      return {
+        ...each,
+        reply: Object.assign({}, each.reply, { unconfirmed: [...new Set([...known, ...unconfirmed])] }),
+      };
+    });
   }
 
   /** Calls with each check and its answer. */

@@ -6,10 +6,12 @@ import { CHANGES, type Command, type CommandOf, type CommandType, type Replies }
 import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Governor } from '../../core/governor.ts';
-import type { ApprovalTurn, Outcome, UsageKey } from '../../core/outcome.ts';
+import type { Outcome, UsageKey } from '../../core/outcome.ts';
 import type { SignalMessage } from '../../core/views.ts';
 import type { RateLimiter } from '../../limits/rate-limit.ts';
+import type { Verdict } from '../../ports/cluster-log.ts';
 import type { Clock, SavedAt } from '../../ports/ports.ts';
+import type { Accepted, SharedDecisions, Trial } from '../../ports/sharing.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { type IoId, OWN } from '../protocol.ts';
 import type { Batch } from './batch.ts';
@@ -42,9 +44,6 @@ export type SharedSignals = {
   acknowledge(agent: AgentKey, opId: OpId, sequence: number): boolean;
 };
 
-/** Has commands that are about approvals decided when all gateways agree on what they are about. */
-export type TurnTaking = { take(turn: ApprovalTurn, decide: () => void, refuse: (fault: Fault) => void): void };
-
 export type CommandRunnerOptions = {
   readonly governor: Governor;
   readonly audit: AuditLink;
@@ -61,12 +60,25 @@ export type CommandRunnerOptions = {
   readonly unauthenticated: UnauthenticatedCallers;
   /** Of a gateway in a cluster. */
   readonly money?: SharedMoney | undefined;
-  readonly turns?: TurnTaking | undefined;
+  readonly decisions?: SharedDecisions | undefined;
   readonly controls?: SharedSignals | undefined;
   /** Of a gateway in a cluster: see `CursorSeal`. */
   readonly home?: string | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
+
+type Asked = { readonly io: IoId; readonly id: number; readonly command: Command };
+
+/** For how long a command is decided anew that others were faster than. */
+const TRY_FOR_MS = 3_000;
+const FAULT_OF = {
+  changed: { kind: 'overloaded', retryAfterSecs: 1, what: 'what others change at the same time' },
+  credential: {
+    kind: 'conflict',
+    detail: 'this credential token is already in use; choose another, or omit it to have one generated',
+  },
+  parent: { kind: 'conflict', detail: 'an agent cannot descend from itself' },
+} as const satisfies Record<Exclude<Verdict, 'accepted'>, Fault>;
 
 type ListCommand = Extract<Command, PageRequest>;
 
@@ -75,7 +87,7 @@ export class CommandRunner {
   readonly #options: CommandRunnerOptions;
   readonly #cursors: CursorSeal;
   /** The main thread's own questions, by number. */
-  readonly #asked = new Map<number, (reply: Replies[CommandType]) => void>();
+  readonly #own = new Map<number, (reply: Replies[CommandType]) => void>();
   #lastAsked = 0;
 
   constructor(options: CommandRunnerOptions) {
@@ -83,19 +95,23 @@ export class CommandRunner {
     this.#cursors = new CursorSeal(options.home);
     options.threads.connectOwn((message) => {
       if (message.type !== 'command-reply') return;
-      this.#asked.get(message.id)?.(message.reply);
-      this.#asked.delete(message.id);
+      this.#own.get(message.id)?.(message.reply);
+      this.#own.delete(message.id);
     });
   }
 
   /** Asks the governor for a use case or a timer. Resolves as an I/O thread is answered: once saved and recorded. */
   ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]> {
+    return this.#asked<T>((id) => this.performAlone(OWN, id, command));
+  }
+
+  #asked<T extends CommandType>(perform: (id: number) => void): Promise<Replies[T]> {
     this.#lastAsked += 1;
     const id = this.#lastAsked;
     const reply = new Promise<Replies[T]>((resolve) => {
-      this.#asked.set(id, (answer) => resolve(answer as Replies[T]));
+      this.#own.set(id, (answer) => resolve(answer as Replies[T]));
     });
-    this.performAlone(OWN, id, command);
+    perform(id);
     return reply;
   }
 
@@ -124,11 +140,16 @@ export class CommandRunner {
    * once.
    */
   perform(id: number, command: Command, batch: Batch, isLookedFor = false): void {
-    const { money } = this.#options;
+    const { money, decisions } = this.#options;
     const { io } = batch;
     if (money !== undefined && command.type === 'list-budgets') return void this.#listShared(io, id, command, money);
+    if (decisions?.concerns(command)) return this.#decideInLog({ io, id, command }, undefined);
     const outcome = this.#apply(command, batch.entryCount, batch.appliedAtMs);
-    if (outcome.turn !== undefined && this.#isPutOff(io, id, command, outcome.turn, isLookedFor)) return;
+    const { turn } = outcome;
+    if (turn !== undefined && decisions !== undefined) {
+      if ('digest' in turn) return this.#decideInLog({ io, id, command }, turn.digest);
+      if (!isLookedFor) return void decisions.follow().then(() => this.performAlone(io, id, command, true));
+    }
     if (outcome.short !== undefined) {
       const retry = (): void => this.performAlone(io, id, command);
       if (money?.park(command, outcome.short, retry) === true) return;
@@ -147,16 +168,76 @@ export class CommandRunner {
     threads.send(io, { type: 'locate', id });
   }
 
-  #isPutOff(io: IoId, id: number, command: Command, turn: ApprovalTurn, isLookedFor: boolean): boolean {
-    const { recorder, threads, turns } = this.#options;
-    const isUnknown = 'unknownId' in turn;
-    if (turns === undefined || (isUnknown && isLookedFor)) return false;
-    const refuse = (fault: Fault): void => {
-      recorder.answer(io, id, fail(fault));
-      threads.flush(io);
+  /** What all gateways share is changed at its place in their log. What it would change there is tried first. */
+  #decideInLog(asked: Asked, digest: string | undefined): void {
+    const untilMs = performance.now() + TRY_FOR_MS;
+    this.#options.decisions!.inTurn(digest, (done) => this.#tryInLog(asked, digest, untilMs, done));
+  }
+
+  #tryInLog(asked: Asked, digest: string | undefined, untilMs: number, done: () => void): void {
+    const { clock, decisions, onError, money } = this.#options;
+    const { io, id, command } = asked;
+    const end = (answer: () => void): void => {
+      answer();
+      done();
     };
-    turns.take(turn, () => this.performAlone(io, id, command, isUnknown), refuse);
-    return true;
+    const refusal = command.type === 'check' ? undefined : this.#refusal(command, 0, clock.nowMs());
+    if (refusal !== undefined) return end(() => this.#answerNow(asked, refusal));
+    try {
+      const trial = decisions!.tryOut(command, digest, clock.nowMs());
+      const { short } = trial.outcome;
+      const retry = (): void => this.performAlone(io, id, command);
+      if (short !== undefined && money?.park(command, short, retry) === true) return done();
+      if (trial.entries.length === 0) return end(() => this.#decideNow(asked, trial, undefined));
+      decisions!.propose(trial, {
+        accepted: (accepted) => end(() => this.#decideNow(asked, trial, accepted)),
+        refused: (verdict) => {
+          if (verdict === 'changed' && performance.now() < untilMs) this.#tryInLog(asked, digest, untilMs, done);
+          else end(() => this.#answerNow(asked, fail(FAULT_OF[verdict])));
+        },
+        failed: (fault) =>
+          end(() => {
+            // An order to an operation of this gateway holds here, and is told when it can be.
+            if (command.type === 'control-op') this.#decideNow(asked, trial, undefined);
+            else this.#answerNow(asked, fail(fault));
+          }),
+      });
+    } catch (error) {
+      onError(error, command.type);
+      end(() => this.#answerNow(asked, INTERNAL));
+    }
+  }
+
+  /** `accepted`: what it changes is in the log. */
+  #decideNow({ io, id, command }: Asked, trial: Trial, accepted: Accepted | undefined): void {
+    const { decisions, recorder, onError } = this.#options;
+    const batch = recorder.begin(io);
+    try {
+      const outcome = decisions!.decide(trial);
+      if (accepted === undefined) this.#finish(id, command, outcome, batch);
+      else {
+        batch.confirmLater(decisions!.confirmed(accepted, trial));
+        decisions!.carryingOut(trial, () => this.#finish(id, command, outcome, batch));
+      }
+    } catch (error) {
+      onError(error, command.type);
+      this.#options.recorder.answer(io, id, INTERNAL);
+    }
+    recorder.finish(batch);
+  }
+
+  #answerNow({ io, id }: Asked, reply: Replies[CommandType]): void {
+    this.#options.recorder.answer(io, id, reply);
+    this.#options.threads.flush(io);
+  }
+
+  /** Has an order carried out that is in the log already, as that of another gateway. */
+  carryOut(command: CommandOf<'control-op'>): Promise<Replies['control-op']> {
+    return this.#asked<'control-op'>((id) => {
+      const batch = this.#options.recorder.begin(OWN);
+      this.#finish(id, command, this.#apply(command, 0, batch.appliedAtMs), batch);
+      this.#options.recorder.finish(batch);
+    });
   }
 
   /** Counts the record here, or answers that another gateway has. */
@@ -229,7 +310,10 @@ export class CommandRunner {
       durable = this.#settled(command, durable);
     if (command.type === 'open-control' && reply.ok)
       controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
-    if (durable !== undefined) return void recorder.recordWhenDurable(batch.detach(id, command, reply, undo), durable);
+    if (durable !== undefined || batch.isConfirmed) {
+      const alone = batch.detach(id, command, reply, undo);
+      return void recorder.recordWhenDurable(alone, durable ?? Promise.resolve());
+    }
     if (batch.add(id, command, reply, undo)) return;
     if (command.type === 'check') recorder.countCheck(command, reply as Replies['check'], batch.appliedAtMs);
     recorder.answer(io, id, reply);

@@ -1,26 +1,13 @@
 import type { Approval } from '../../core/approvals/approval.ts';
-import type { AgentKey, OpId } from '../../core/base/ids.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { Stats } from '../../core/stats/stats.ts';
-import type { Signal } from '../../core/views.ts';
 import type { AgentStore, DecisionStore, SavedAt } from '../../ports/ports.ts';
+import type { ControlSharing } from '../../ports/sharing.ts';
 import type { Report, Webhooks } from '../../webhooks/hooks.ts';
 import type { Batch } from './batch.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { SpendSaver } from './spend-saver.ts';
-
-/** Of a gateway in a cluster: orders to operations hold at all of them. */
-export type ControlSharing = {
-  nextSequence(nowMs: number): number;
-  /** Resolves with the names of those that do not act by it yet. Never rejects. */
-  save(
-    sent: { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal },
-    sequence: number,
-    nowMs: number,
-  ): Promise<readonly string[]>;
-  forget(agent: AgentKey, opId: OpId): void;
-};
 
 export type EffectRunnerOptions = {
   readonly controls?: ControlSharing | undefined;
@@ -79,7 +66,8 @@ export class EffectRunner {
           else {
             const sequence = this.#options.controls.nextSequence(nowMs);
             batch.addSignal({ ...effect, sequence });
-            durable = both(durable, this.#options.controls.save(effect, sequence, nowMs));
+            // It holds here, and its agent hears of it, before all others act by it.
+            batch.confirmLater(this.#options.controls.save(effect, sequence, nowMs));
           }
           break;
         case 'violation':

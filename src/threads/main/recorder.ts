@@ -23,6 +23,8 @@ export type RecorderOptions = {
   readonly onError: (error: unknown, doing: string) => void;
 };
 
+type Place = ReturnType<AuditLink['append']>;
+
 /** Answers changes once they are recorded, and rolls back those that could not be. */
 export class Recorder {
   readonly #options: RecorderOptions;
@@ -54,14 +56,29 @@ export class Recorder {
   #record(batch: Batch): void {
     const { io, replies } = batch;
     const { audit, threads } = this.#options;
-    const place = audit.append(batch.entriesFor(threads.isHere(io) || batch.signals.length > 0), {
+    const isAwaited = threads.isHere(io) || batch.signals.length > 0 || batch.isConfirmed;
+    const place: Place | undefined = audit.append(batch.entriesFor(isAwaited), {
       written: (firstId) => {
         this.#settle(batch);
-        threads.release(io, firstId, replies);
+        if (batch.isConfirmed) void this.#releaseLater(batch, firstId, place);
+        else threads.release(io, firstId, replies);
       },
       lost: () => this.#lose(batch),
     });
+    if (place !== undefined && !batch.isConfirmed) threads.hold(io, { type: 'held', ...place, replies });
+  }
+
+  async #releaseLater(batch: Batch, firstId: number, place: Place | undefined): Promise<void> {
+    const { threads, onError } = this.#options;
+    try {
+      await batch.confirmed();
+    } catch (error) {
+      onError(error, 'waiting for other gateways');
+    }
+    const { io, replies } = batch;
+    threads.release(io, firstId, replies);
     if (place !== undefined) threads.hold(io, { type: 'held', ...place, replies });
+    threads.flush(io);
   }
 
   /**
@@ -89,6 +106,7 @@ export class Recorder {
     if (batch.entryCount > 0) return this.#record(batch);
     batch.settleReports(true);
     this.#countChecks(batch);
+    if (batch.isConfirmed) await batch.confirmed();
     this.#answerAll(batch);
   }
 

@@ -23,18 +23,12 @@ export async function attemptAsRun<T>(
 }
 
 /** As `transact`. Where this run may not write, nothing is written: its membership finds that out by itself. */
-export const transactAsRun = <T>(
+export async function transactAsRun<T>(
   postgres: Postgres,
   work: (on: Queryable) => Promise<Result<T, Fault>>,
-): Promise<Result<T, Fault>> => orNothing(() => postgres.transact(work));
-
-/** Likewise by a single statement. */
-export const writeAsRun = <T>(postgres: Postgres, work: (on: Queryable) => Promise<T>): Promise<Result<T, Fault>> =>
-  orNothing(() => postgres.attempt(work));
-
-async function orNothing<T>(write: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
+): Promise<Result<T, Fault>> {
   try {
-    return await write();
+    return await postgres.transact(work);
   } catch (error) {
     const code = codeOf(error);
     if (code === REPLACED || code === UNKNOWN_RUN) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 });

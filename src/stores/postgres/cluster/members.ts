@@ -34,7 +34,7 @@ const TIDIED_AT_ONCE = 1_000;
 /** What is left then is for the next time, or another gateway. */
 const MOST_STEPS = 20;
 
-type NodeRow = {
+export type NodeRow = {
   readonly epoch: RunId;
   readonly node: string;
   readonly state: Member['state'];
@@ -48,9 +48,11 @@ type NodeRow = {
   readonly skew_ms: number;
   readonly unconfirmed: number;
   readonly on_bus: boolean | null;
+  readonly applied: number | string | null;
+  readonly applied_mark: string | null;
 };
 
-const memberOf = (row: NodeRow): Member => ({
+export const memberOf = (row: NodeRow): Member => ({
   run: row.epoch,
   name: row.node,
   state: row.state,
@@ -64,9 +66,14 @@ const memberOf = (row: NodeRow): Member => ({
   unconfirmed: row.unconfirmed,
   isOnBus: row.on_bus ?? undefined,
   onOutage: row.on_outage,
+  applied:
+    row.applied === null || row.applied_mark === null
+      ? undefined
+      : { seq: Number(row.applied), mark: row.applied_mark },
 });
 
-const BEAT = 'SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7, $8) UNION ALL SELECT * FROM cluster_leavers($2)';
+const BEAT =
+  'SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) UNION ALL SELECT * FROM cluster_leavers($2)';
 
 /** The tiers hold the same money, so the largest of their sums is what is stranded. */
 const LIST = `
@@ -97,7 +104,7 @@ export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }:
         const { rows } = await on.query<{ now: Date }>('SELECT clock_timestamp() AS now');
         return rows[0]!.now.getTime();
       }),
-    beat: ({ policyVersion, auditHead, skewMs, isOnBus, isCaughtUp }) =>
+    beat: ({ policyVersion, auditHead, skewMs, isOnBus, isCaughtUp, applied }) =>
       attemptAsRun(postgres, async (on) => {
         const { rows } = await on.query<NodeRow>(BEAT, [
           run,
@@ -108,6 +115,8 @@ export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }:
           skewMs,
           isCaughtUp,
           isOnBus,
+          applied.seq,
+          applied.mark,
         ]);
         return rows.map(memberOf);
       }),

@@ -9,7 +9,7 @@ import {
 import type { Postgres } from '../postgres.ts';
 import { transactAsRun } from './as-run.ts';
 
-export function createPostgresPolicies(postgres: Postgres, run: RunId): PolicyShelf {
+export function createPostgresPolicies(postgres: Postgres): PolicyShelf {
   return {
     active: () =>
       postgres.attempt(async (on) => {
@@ -39,16 +39,6 @@ export function createPostgresPolicies(postgres: Postgres, run: RunId): PolicySh
           [KEPT_POLICY_VERSIONS],
         );
         return ok(undefined);
-      }),
-    activate: (version, by, isFirst) =>
-      transactAsRun(postgres, async (on) => {
-        const { rows } = await on.query<{ active: string }>('SELECT policy_activate($1, $2, $3, $4) AS active', [
-          run,
-          version,
-          by,
-          isFirst,
-        ]);
-        return ok(rows[0]!.active);
       }),
   };
 }

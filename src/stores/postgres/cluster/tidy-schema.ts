@@ -1,24 +1,8 @@
 /** How runs end, and what becomes of old rows, as a step of the schema. */
 import type { Migration } from '../migration.ts';
 
-/**
- * A run that leaves has said what it has spent, and what its operations may still spend: those go on. The latter is
- * freed once their reservations would have expired, as for a run that is settled. Old rows are removed by whoever
- * tidies, some at a time, and by no write that somebody waits for.
- */
-const ENDINGS = `
-  CREATE OR REPLACE FUNCTION cluster_leave(p_epoch uuid) RETURNS void LANGUAGE plpgsql AS $$
-  BEGIN
-    UPDATE cluster_node SET state = 'retired', ended_at = clock_timestamp(), settled = true
-      WHERE epoch = p_epoch AND state <> 'retired';
-  END $$;
-
-  -- Retired runs that may go on all the same: nobody has seen them end, and their lease may last.
-  CREATE FUNCTION cluster_leavers(p_lease_ms integer) RETURNS SETOF cluster_node LANGUAGE sql AS $$
-    SELECT * FROM cluster_node WHERE state = 'retired' AND NOT settled
-      AND lease_until > clock_timestamp() - make_interval(secs => p_lease_ms / 2000.0);
-  $$;
-
+/** The function with which any gateway tidies; `removal` counts in `gone` what it has removed of something last. */
+export const tidying = (removal: string): string => `
   -- Any gateway calls it; one at a time. Answers whether there is more to do: at most p_most rows of a kind go at once.
   -- Runs are remembered for longer than a period lasts: one that was stopped for as long and goes on is still refused.
   CREATE OR REPLACE FUNCTION cluster_tidy(p_ttl_ms integer, p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -54,18 +38,41 @@ const ENDINGS = `
       SELECT agent, id FROM usage_id WHERE recorded_at < now() - interval '25 hours' LIMIT p_most);
     GET DIAGNOSTICS gone = ROW_COUNT;
     is_more := is_more OR gone = p_most;
-    -- Whoever follows the changes has heard of these.
-    DELETE FROM cluster_state WHERE (kind, id) IN (
+${removal}    DELETE FROM cluster_node n WHERE state = 'retired' AND ended_at < now() - interval '40 days'
+      AND NOT EXISTS (SELECT FROM budget_grant g WHERE g.epoch = n.epoch);
+    RETURN is_more OR gone = p_most;
+  END $$;
+`;
+
+/** Whoever follows the changes has heard of these. */
+const REMOVED_ROWS = `    DELETE FROM cluster_state WHERE (kind, id) IN (
       SELECT kind, id FROM cluster_state WHERE removed AND changed_at < now() - interval '1 day' LIMIT p_most);
     GET DIAGNOSTICS gone = ROW_COUNT;
     is_more := is_more OR gone = p_most;
     DELETE FROM agents WHERE key IN (
       SELECT key FROM agents WHERE removed AND changed_at < now() - interval '1 day' LIMIT p_most);
     GET DIAGNOSTICS gone = ROW_COUNT;
-    DELETE FROM cluster_node n WHERE state = 'retired' AND ended_at < now() - interval '40 days'
-      AND NOT EXISTS (SELECT FROM budget_grant g WHERE g.epoch = n.epoch);
-    RETURN is_more OR gone = p_most;
+`;
+
+/**
+ * A run that leaves has said what it has spent, and what its operations may still spend: those go on. The latter is
+ * freed once their reservations would have expired, as for a run that is settled. Old rows are removed by whoever
+ * tidies, some at a time, and by no write that somebody waits for.
+ */
+const ENDINGS = `
+  CREATE OR REPLACE FUNCTION cluster_leave(p_epoch uuid) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    UPDATE cluster_node SET state = 'retired', ended_at = clock_timestamp(), settled = true
+      WHERE epoch = p_epoch AND state <> 'retired';
   END $$;
+
+  -- Retired runs that may go on all the same: nobody has seen them end, and their lease may last.
+  CREATE FUNCTION cluster_leavers(p_lease_ms integer) RETURNS SETOF cluster_node LANGUAGE sql AS $$
+    SELECT * FROM cluster_node WHERE state = 'retired' AND NOT settled
+      AND lease_until > clock_timestamp() - make_interval(secs => p_lease_ms / 2000.0);
+  $$;
+
+${tidying(REMOVED_ROWS)}
 
   DO $$
   DECLARE writes text;

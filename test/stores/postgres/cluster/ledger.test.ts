@@ -12,7 +12,6 @@ import type { MessageWrites, SharedWebhooks } from '../../../../src/ports/shared
 import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
 import { createPostgresMembers, type Settlement } from '../../../../src/stores/postgres/cluster/members.ts';
 import { createPostgresPolicies } from '../../../../src/stores/postgres/cluster/policies.ts';
-import { createPostgresStates } from '../../../../src/stores/postgres/cluster/states.ts';
 import { createPostgresWebhooks } from '../../../../src/stores/postgres/cluster/webhooks.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../../src/stores/postgres/postgres.ts';
 import { SILENT } from '../../../support/database-server.ts';
@@ -204,7 +203,14 @@ describe('the ledger in the database', () => {
       ...{ postgres, pool: postgres, run: here, leaseMs: 60_000 },
       settles: () => undefined,
     });
-    const beat = { policyVersion: undefined, auditHead: undefined, skewMs: 0, isOnBus: true, isCaughtUp: false };
+    const beat = {
+      policyVersion: undefined,
+      auditHead: undefined,
+      skewMs: 0,
+      isOnBus: true,
+      isCaughtUp: false,
+      applied: { seq: 1, mark: 'x' },
+    };
     const retired = async () => {
       const beaten = await members.beat(beat);
       return beaten.ok && beaten.value.filter(({ state }) => state === 'retired').map(({ run }) => run);
@@ -218,23 +224,6 @@ describe('the ledger in the database', () => {
       before,
     ]);
     expect(await retired()).toEqual([]);
-  });
-
-  test('removes old rows while tidying, and not while others wait for a write', async () => {
-    const { client, join, postgres } = await openLedger();
-    const run = await join('here');
-    await client.query(`INSERT INTO cluster_state (kind, id, key, body, removed, changed_at)
-      SELECT 'controls', i, i, 'null', true, now() - interval '25 hours' FROM generate_series(1, 2500) i`);
-    const states = createPostgresStates(postgres, run, () => 0);
-    expect((await states.put('halts', [{ id: 'h', key: 'h', body: {} }])).ok).toBe(true);
-    const count = async () => (await client.query('SELECT count(*)::int AS n FROM cluster_state')).rows[0].n;
-    expect(await count()).toBe(2_501);
-    const members = createPostgresMembers({
-      ...{ postgres, pool: postgres, run, leaseMs: 60_000 },
-      settles: () => undefined,
-    });
-    await members.tidy();
-    expect(await count()).toBe(1);
   });
 
   test('forgets periods that are over, usage ids of yesterday, and runs of last month', async () => {
@@ -334,74 +323,14 @@ describe('the ledger in the database', () => {
   });
 });
 
-describe('a decision of people, in the database', () => {
-  const valueOf = <T>(result: { readonly ok: true; readonly value: T } | { readonly ok: false }): T => {
-    if (!result.ok) throw new Error('the database did not answer');
-    return result.value;
-  };
-
-  test('changes in turns of its key, by the newest rows, and every gateway hears of it', async () => {
-    const { join, postgres } = await openLedger();
-    const [one, two] = [await join('one'), await join('two')].map((run) =>
-      createPostgresStates(postgres, run, () => performance.now()),
-    );
-    expect(valueOf(await one!.load('approvals'))).toEqual([]);
-    const use = (states: typeof one) =>
-      states!.turn('approvals', 'digest', (rows, nowMs) => {
-        expect(Math.abs(nowMs - Date.now())).toBeLessThan(60_000);
-        const { uses = 0 } = Object(rows[0]?.body) as { readonly uses?: number };
-        return [{ id: 'a', key: 'digest', body: { uses: uses + 1, text: '\u0000 \ud800' } }];
-      });
-    const turns = await Promise.all(Array.from({ length: 20 }, (_, at) => use(at % 2 === 0 ? one : two)));
-    const versions = turns.map((turn) => valueOf(turn)[0]!.version);
-    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
-    const last = { id: 'a', key: 'digest', body: { uses: 20, text: '\u0000 \ud800' }, version: 20 };
-    const changes = valueOf(await one!.changes('approvals'));
-    expect([changes.isWhole, changes.rows]).toEqual([false, [last]]);
-    changes.seen();
-    expect(valueOf(await two!.find('approvals', 'a'))).toEqual(last);
-    expect(valueOf(await two!.find('halts', 'a'))).toBe(undefined);
-    await two!.turn('approvals', 'digest', () => [{ id: 'a', key: 'digest', body: undefined }]);
-    expect(valueOf(await one!.changes('approvals')).rows).toEqual([{ ...last, body: undefined, version: 21 }]);
-    expect(valueOf(await one!.load('approvals'))).toEqual([]);
-    const order = { id: 'o', key: 'o', body: { signal: 'pause' } };
-    expect(valueOf(await one!.put('controls', [order]))).toEqual([{ ...order, version: 1 }]);
-    expect(valueOf(await two!.load('controls'))).toEqual([{ ...order, version: 1 }]);
-    await one!.put('controls', [{ ...order, body: undefined }]);
-    expect(valueOf(await two!.changes('controls')).rows).toEqual([{ ...order, body: undefined, version: 2 }]);
-  });
-
-  test('is not changed by a gateway that was replaced, nor where the decision fails', async () => {
-    const { client, join, postgres } = await openLedger();
-    const states = createPostgresStates(postgres, await join('one'), () => performance.now());
-    const halt = { id: 'h', key: 'h', body: { scope: 'global' } };
-    const broken = states.turn('halts', 'h', () => {
-      throw new Error('defect');
-    });
-    await expect(broken).rejects.toThrow('defect');
-    await join('one');
-    for (const write of [() => states.turn('halts', 'h', () => [halt]), () => states.put('halts', [halt])])
-      expect(await write()).toMatchObject({ fault: { kind: 'store_unreachable' } });
-    expect((await client.query('SELECT FROM cluster_state')).rowCount).toBe(0);
-    // The rows that a gateway had outside the cluster are adopted once.
-    expect([valueOf(await states.adopt('halts', [halt])), valueOf(await states.adopt('halts', [halt]))]).toEqual([
-      1, 0,
-    ]);
-    expect(valueOf(await states.load('halts'))).toEqual([{ ...halt, version: 1 }]);
-  });
-
-  test('has one set of policies in force, which the first gateway brings', async () => {
-    const { join, postgres } = await openLedger();
-    const [one, two] = [await join('one'), await join('two')].map((run) => createPostgresPolicies(postgres, run));
-    expect(valueOf(await one!.active())).toBe(undefined);
+describe('sets of policies, in the database', () => {
+  test('are kept by their version', async () => {
+    const { postgres } = await openLedger();
+    const shelf = createPostgresPolicies(postgres);
+    expect(await shelf.active()).toEqual(ok(undefined));
     const texts = [{ file: 'p.yaml', text: 'name: p\u0000' }];
-    for (const version of ['v1', 'v2']) await one!.add({ version, documents: 1, rules: 0 }, texts, 'key:admin');
-    const first = await Promise.all([one!.activate('v1', 'gateway', true), two!.activate('v2', 'gateway', true)]);
-    expect(new Set(first.map(valueOf)).size).toBe(1);
-    expect(valueOf(await two!.activate('v2', 'key:admin', false))).toBe('v2');
-    expect(valueOf(await one!.activate('v1', 'gateway', true))).toBe('v2');
-    expect(valueOf(await one!.active())).toMatchObject({ version: 'v2' });
-    expect([valueOf(await two!.read('v1')), valueOf(await two!.read('v3'))]).toEqual([texts, undefined]);
+    for (const version of ['v1', 'v2']) await shelf.add({ version, documents: 1, rules: 0 }, texts, 'key:admin');
+    expect([await shelf.read('v1'), await shelf.read('v3')]).toEqual([ok(texts), ok(undefined)]);
   });
 });
 

@@ -1,0 +1,277 @@
+/** What gateways decide at their place in one log, by the real classes over a model of its head. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { homeOf } from '../../src/cluster/run.ts';
+import type { SecretDigest } from '../../src/core/base/ids.ts';
+import type { CommandOf } from '../../src/core/commands.ts';
+import { ADMIN, CRAWLER, checkOf, opId, SIBLING } from '../support/governor.ts';
+import { type LogGateway, LogWorld } from '../support/log-gateway.ts';
+
+const ASKING = {
+  decide: () =>
+    ({ kind: 'require_approval', reason: 'asks', policy: 'test', ruleId: 'ask', cause: undefined }) as const,
+};
+const PARTS = { agents: [CRAWLER, SIBLING] };
+const registering = (agentId: string, credential: string): CommandOf<'register-agent'> => ({
+  type: 'register-agent',
+  principal: ADMIN,
+  agent: { orgId: 'acme', teamId: 'search', agentId },
+  credential: credential as SecretDigest,
+  parent: undefined,
+});
+const ordering = (trigger: 'pause' | 'resume' | 'terminate', op = 't:1'): CommandOf<'control-op'> => ({
+  type: 'control-op',
+  principal: ADMIN,
+  opId: opId(op),
+  trigger,
+});
+const halting = (id: string): CommandOf<'create-halt'> => ({
+  type: 'create-halt',
+  principal: ADMIN,
+  halt: { id, scope: 'global', mode: 'pause', actions: ['*'], reason: 'test', expiresAtMs: undefined } as never,
+});
+const decisionOf = (gateway: LogGateway, op: string): string | undefined => {
+  const { reply } = gateway.governor.apply<'check'>(checkOf(CRAWLER, op), Date.parse('2026-11-25T12:00:01Z'));
+  return reply.ok ? reply.value.decision : undefined;
+};
+
+describe('gateways with one log', () => {
+  let world: LogWorld;
+  let one: LogGateway;
+  let two: LogGateway;
+  let three: LogGateway;
+  beforeEach(() => {
+    world = new LogWorld();
+    [one, two, three] = ['one', 'two', 'three'].map((name) => world.open(name, PARTS)) as [
+      LogGateway,
+      LogGateway,
+      LogGateway,
+    ];
+  });
+  afterEach(() => {
+    for (const { log } of world.gateways) log.stop();
+  });
+  const settled = async <T>(work: Promise<T>): Promise<T> => {
+    let isDone = false;
+    const done = work.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) await world.settle();
+    return done;
+  };
+
+  test('give one credential to one agent, wherever both register at once', async () => {
+    const replies = await settled(
+      Promise.all([one.decide(registering('a', 'same')), two.decide(registering('b', 'same'))]),
+    );
+    await world.settle();
+    expect(replies.map(({ ok }) => ok).toSorted()).toEqual([false, true]);
+    const winner = replies[0].ok ? 'a' : 'b';
+    for (const { governor } of world.gateways)
+      expect(governor.agents.ownerOf('same' as SecretDigest)?.identity.agentId).toBe(winner);
+  });
+
+  test('refuse one registration of many, and no other change that is on its way', async () => {
+    await settled(one.decide(registering('first', 'taken')));
+    one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    const replies = await settled(
+      Promise.all([
+        two.decide(registering('second', 'taken')),
+        ...Array.from({ length: 20 }, (_, at) => two.decide(registering(`agent-${at}`, `own-${at}`))),
+        one.decide(ordering('pause')),
+      ]),
+    );
+    expect(replies.map(({ ok }) => ok)).toEqual([false, ...Array.from({ length: 21 }, () => true)]);
+    expect(one.governor.ops.stateOf(one.governor.ops.find(opId('t:1'), 'acme')!)).toBe('paused');
+  });
+
+  test('know a rotated token nowhere once that is answered', async () => {
+    await settled(one.decide(registering('a', 'old')));
+    const rotated = await settled(two.decide(registering('a', 'new')));
+    expect(rotated).toMatchObject({ ok: true, unconfirmed: [] });
+    for (const { governor, revoked } of world.gateways) {
+      expect(governor.agents.ownerOf('old' as SecretDigest)).toBeUndefined();
+      expect(governor.agents.ownerOf('new' as SecretDigest)).toBeDefined();
+      if (governor !== two.governor) expect(revoked).toEqual(['acme/search/a']);
+    }
+  });
+
+  test('name a gateway that does not act by it, which follows when it goes on', async () => {
+    three.isStopped = true;
+    const halted = await settled(one.decide(halting('h')));
+    expect(halted).toMatchObject({ ok: true, unconfirmed: ['three'] });
+    expect([decisionOf(two, 't:2'), decisionOf(three, 't:3')]).toEqual(['deny', 'allow']);
+    await three.log.follow();
+    expect(decisionOf(three, 't:4')).toBe('deny');
+  });
+
+  test('do what was not answered once, and say so', async () => {
+    world.losesAnswers = 2;
+    expect(await settled(one.decide(halting('h')))).toMatchObject({ ok: true, unconfirmed: [] });
+    expect(world.head.log.flatMap(({ entries }) => entries)).toHaveLength(1);
+    world.isAway = true;
+    expect(await settled(one.decide(halting('lost')))).toMatchObject({ fault: { kind: 'store_unreachable' } });
+    expect(one.governor.halts.get('lost')).toBeUndefined();
+    world.isAway = false;
+    await one.log.follow();
+    expect(one.governor.halts.get('lost')).toBeUndefined();
+  });
+
+  test('bring back what a server has lost that took over', async () => {
+    const behind = world.head.copy();
+    await settled(one.decide(halting('h')));
+    await settled(two.decide(registering('a', 'lost')));
+    world.head = behind;
+    const later = await settled(three.decide(registering('b', 'later')));
+    expect(later).toMatchObject({ ok: true });
+    for (const { log } of world.gateways) await log.follow();
+    await world.settle();
+    for (const { governor } of world.gateways) {
+      expect(governor.halts.activeCount).toBe(1);
+      expect(governor.agents.ownerOf('lost' as SecretDigest)).toBeDefined();
+      expect(governor.agents.ownerOf('later' as SecretDigest)).toBeDefined();
+    }
+  });
+
+  test('let an operation that was paused begin nowhere, until it is resumed', async () => {
+    one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    await settled(one.decide(ordering('pause')));
+    expect([decisionOf(two, 't:1'), two.delivered]).toEqual(['deny', [expect.objectContaining({ signal: 'pause' })]]);
+    await settled(one.decide(ordering('resume')));
+    expect(decisionOf(two, 't:1')).toBe('allow');
+  });
+
+  test('have an order carried out by a gateway that was stopped when it was given', async () => {
+    one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    one.isStopped = true;
+    const given = two.orders.give(ordering('terminate'), ['one'], async () => ({ ok: true, value: undefined }));
+    expect(await settled(given)).toMatchObject({ ok: true, value: { unconfirmed: ['one'] } });
+    expect(decisionOf(three, 't:1')).toBe('deny');
+    await one.log.follow();
+    expect(one.governor.ops.stateOf(one.governor.ops.find(opId('t:1'), 'acme')!)).toBe('terminated');
+  });
+
+  test('have it carried out there too where another gateway has a part of the operation', async () => {
+    for (const { governor } of [one, two, three]) governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    one.isStopped = true;
+    await settled(two.orders.leave(ordering('terminate'), [homeOf(one.fake.run)]));
+    await settled(two.orders.leave(ordering('terminate'), [homeOf(one.fake.run)]));
+    await one.log.follow();
+    const states = [one, two, three].map(({ governor: { ops } }) => ops.stateOf(ops.find(opId('t:1'), 'acme')!));
+    expect(states).toEqual(['terminated', 'running', 'running']);
+  });
+
+  test('obey a resume of an operation whose home has died', async () => {
+    one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    await settled(one.decide(ordering('pause')));
+    world.cluster.retire('one');
+    world.gateways.splice(0, 1);
+    const record = async () => ({ ok: true, value: undefined }) as const;
+    const given = await settled(two.orders.give(ordering('resume'), [], record) as Promise<unknown>);
+    expect(given).toMatchObject({ ok: true });
+    expect([decisionOf(two, 't:1'), decisionOf(three, 't:1')]).toEqual(['allow', 'allow']);
+  });
+
+  test('keep a terminate that a late acknowledgement of an older signal meets', async () => {
+    one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    await settled(one.decide(ordering('pause')));
+    const [signal] = two.delivered;
+    three.isStopped = true;
+    await settled(one.decide(ordering('terminate')));
+    // It has not heard of the latter.
+    expect(three.orders.acknowledge('acme/search/crawler' as never, opId('t:1'), signal!.sequence)).toBe(true);
+    await world.settle();
+    three.isStopped = false;
+    await three.log.follow();
+    for (const gateway of [two, three]) {
+      const pending = gateway.orders.pendingOf('acme/search/crawler' as never);
+      expect(pending).toMatchObject([{ signal: 'terminate' }]);
+    }
+  });
+
+  test('tell of an order that the database cannot take, and write it once it can', async () => {
+    one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
+    world.isAway = true;
+    const sent = { agent: 'acme/search/crawler' as never, opId: opId('t:1'), signal: 'pause' } as const;
+    expect(await settled(one.orders.save(sent, one.orders.nextSequence(world.nowMs), world.nowMs))).toEqual([
+      'database',
+    ]);
+    await world.settle();
+    expect(decisionOf(two, 't:1')).toBe('deny');
+    world.isAway = false;
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await world.settle();
+    expect(world.head.whole().states).toMatchObject([{ kind: 'orders', body: { signal: 'pause' } }]);
+  });
+});
+
+describe('approvals of gateways with one log', () => {
+  test('are asked for once and used once, however many race at however many gateways', async () => {
+    const world = new LogWorld();
+    const gateways = ['one', 'two', 'three'].map((name) => world.open(name, { ...PARTS, policies: ASKING }));
+    const all = <T>(work: (gateway: LogGateway, at: number) => Promise<T>): Promise<T[]> =>
+      Promise.all([0, 1, 2].flatMap((nth) => gateways.map((gateway, at) => work(gateway, 3 * nth + at))));
+    const settled = async <T>(work: Promise<T>): Promise<T> => {
+      let isDone = false;
+      void work.then(() => (isDone = true));
+      while (!isDone) await world.settle();
+      return work;
+    };
+    const asked = await settled(all((gateway, at) => gateway.decide(checkOf(CRAWLER, `a:${at}`) as never)));
+    const ids = new Set(asked.map((reply) => (reply as { value: { approvalId: string } }).value.approvalId));
+    expect(ids.size).toBe(1);
+    const [id] = ids;
+    const approved = await settled(
+      gateways[1]!.decide({
+        ...{ type: 'decide-approval', principal: ADMIN, id: id!, kind: 'approve', reason: 'ok' },
+        ...{
+          lineage: [{ subject: ADMIN.subject, names: [], isValid: true }] as never,
+          people: { 'agent:acme/search/crawler': 'asker', 'key:admin': 'admin' },
+        },
+      }),
+    );
+    expect(approved).toMatchObject({ ok: true, value: { state: 'approved' }, unconfirmed: [] });
+    const used = await settled(all((gateway, at) => gateway.decide(checkOf(CRAWLER, `b:${at}`) as never)));
+    const decisions = used.map((reply) => (reply as { value: { decision: string } }).value.decision);
+    expect(decisions.filter((decision) => decision === 'allow')).toHaveLength(1);
+    for (const { log } of gateways) log.stop();
+  });
+
+  test('end what waits elsewhere, and leave it where it was checked again', async () => {
+    const world = new LogWorld();
+    const [one, two] = ['one', 'two'].map((name) => world.open(name, { ...PARTS, policies: ASKING }));
+    const settled = async <T>(work: Promise<T>): Promise<T> => {
+      let isDone = false;
+      void work.then(() => (isDone = true));
+      while (!isDone) await world.settle();
+      return work;
+    };
+    const stateAt = ({ governor }: LogGateway, op: string): string => {
+      const slot = governor.ops.find(opId(op), 'acme');
+      return slot === undefined ? 'absent' : governor.ops.stateOf(slot);
+    };
+    const decide = async (kind: 'approve' | 'deny', id: string) =>
+      settled(
+        one!.decide<'decide-approval'>({
+          ...{ type: 'decide-approval', principal: ADMIN, id, kind, reason: 'x' },
+          ...{
+            lineage: [{ subject: ADMIN.subject, names: [], isValid: true }] as never,
+            people: { 'agent:acme/search/crawler': 'asker', 'key:admin': 'admin' },
+          },
+        }),
+      );
+    const ask = async (gateway: LogGateway, op: string) => {
+      const reply = await settled(gateway.decide<'check'>(checkOf(CRAWLER, op)));
+      return reply.ok ? reply.value : undefined;
+    };
+    const first = await ask(two!, 't:1');
+    await decide('deny', first!.approvalId!);
+    await world.settle();
+    expect(stateAt(two!, 't:1')).toBe('terminated');
+    const second = await ask(two!, 't:2');
+    await decide('approve', second!.approvalId!);
+    expect(await ask(one!, 't:2')).toMatchObject({ decision: 'allow' });
+    await world.settle();
+    expect([stateAt(one!, 't:2'), stateAt(two!, 't:2')]).toEqual(['running', 'absent']);
+    for (const { log } of [one!, two!]) log.stop();
+  });
+});
