@@ -9,10 +9,12 @@ import { runInNewContext } from 'node:vm';
 import { AgentRegistry } from '../src/core/agents/agents.ts';
 import { redactAttributes } from '../src/core/audit/redact.ts';
 import { redactedKeys, redactText } from '../src/core/audit/redact-text.ts';
-import type { SecretDigest } from '../src/core/base/ids.ts';
+import { type AgentKey, agentKeyOf, type OpId, type SecretDigest } from '../src/core/base/ids.ts';
 import { BudgetTracker } from '../src/core/budget/budget.ts';
 import { type CheckSubject, ConditionVariables, compileCondition } from '../src/core/condition/condition.ts';
 import type { ApiKey } from '../src/core/identity/api-key.ts';
+import { compileLimits } from '../src/core/limits/compiled.ts';
+import { LimitTracker } from '../src/core/limits/limits.ts';
 import { lineages, overview, tree } from '../src/core/listings/topology.ts';
 import { parsePolicyDocument } from '../src/core/policy/document.ts';
 import { compileGlob } from '../src/core/policy/glob.ts';
@@ -321,6 +323,33 @@ function strangers(): void {
   if (kept === undefined) throw new Error('nothing was kept');
 }
 
+/** What limits have counted must take less than 200 bytes a key, wherever the memory is. */
+const LIMIT_KEYS = 1_000_000;
+
+function limitStates(): void {
+  for (const span of [{}, { every: '1h' }]) {
+    const limits = [{ id: 'few', per: 'session', calls: 10, ...span }];
+    const { document } = parsePolicyDocument({ name: 'p', scope: 'global', limits }, 'bench');
+    const options = { maxStates: LIMIT_KEYS, sessionTtlMs: 86_400_000, firstOf: (key: AgentKey) => key };
+    const tracker = new LimitTracker(options);
+    tracker.reconfigure(document === undefined ? [] : compileLimits(document));
+    const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+    collectGarbage();
+    const before = process.memoryUsage();
+    for (let nth = 0; nth < LIMIT_KEYS * 0.9; nth += 1) {
+      const opId = `${'4bf92f3577b34da6'}${String(nth).padStart(16, '0')}:s` as OpId;
+      const check = { agent, key: agentKeyOf(agent), opId, action: 'a', resource: 'r', costMicroUsd: 0 };
+      if (tracker.firstReached(check, Date.UTC(2026, 0)) === undefined) tracker.count(nth, 0, Date.UTC(2026, 0));
+    }
+    tracker.drainChanges();
+    collectGarbage();
+    const after = process.memoryUsage();
+    const bytes = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
+    const name = `memory of ${tracker.size.toLocaleString('en')} keys of a limit${'every' in span ? ' with a span' : ''}`;
+    check(name, bytes / 1e6, 'MB', (tracker.size * 200) / 1e6);
+  }
+}
+
 /** A time-out of the mailer must hold although nothing but the garbage collector looks at its timer. */
 async function mailTimeout(): Promise<void> {
   const relay = createServer((socket) => {
@@ -360,6 +389,7 @@ conditions();
 policies();
 redaction();
 strangers();
+limitStates();
 apiKeys();
 deepPages();
 await mailTimeout();

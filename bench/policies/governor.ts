@@ -47,4 +47,19 @@ export function policiesOf(raw: readonly object[]): PolicySet {
   return compiled.value;
 }
 
+/** Ten limits that all checks of the workloads count in, none of which is ever reached. */
+const LIMITED = {
+  name: 'limited',
+  scope: 'global',
+  limits: [
+    ...['agent', 'team', 'org'].flatMap((per) =>
+      ['1m', '1h', '1d'].map((every) => ({ id: `${per}-${every}`, per, every, calls: 1_000_000_000 })),
+    ),
+    { id: 'lineage', per: 'lineage', calls: 1_000_000_000 },
+  ],
+};
+
+/** The same rules, with ten limits. */
+export const limitedPolicies = (): PolicySet => policiesOf([DOCUMENT, LIMITED]);
+
 export const governorPolicies = (): PolicySet => policiesOf([DOCUMENT]);

@@ -93,9 +93,10 @@ export const byLimit = (kind: 'deny' | 'require_approval', reached: Reached, sai
 });
 
 /** Returns the part of a check that limits look at. */
-export const limitedOf = (command: CheckCommand, { key }: AgentEntry): LimitedCheck => ({
+export const limitedOf = (command: CheckCommand, entry: AgentEntry): LimitedCheck => ({
   agent: command.agent,
-  key,
+  key: entry.key,
+  keeper: entry,
   opId: command.opId,
   action: command.action,
   resource: command.resource,

@@ -35,12 +35,24 @@ export type Waiting = {
  * has cancelled sees neither.
  */
 export async function decided(pending: Verdict, waiting: Waiting): Promise<Verdict> {
+  const endMs = performance.now() + (waiting.progress === undefined ? WITHOUT_PROGRESS_MS : WITH_PROGRESS_MS);
+  for (let asked = pending; ; ) {
+    const verdict = await decidedOnce(asked, waiting, endMs);
+    if (verdict.decision !== 'pending') return verdict;
+    // Others that waited for more of a limit may have used it up: then people are asked again.
+    if (verdict.approvalId === asked.approvalId)
+      return refused(verdict, `approval ${verdict.approvalId} no longer covers this call`);
+    asked = verdict;
+  }
+}
+
+/** Pending: people have approved, and are asked for something else now. */
+async function decidedOnce(pending: Verdict, waiting: Waiting, endMs: number): Promise<Verdict> {
   const { gateway, control, progress } = waiting;
   const approvalId = pending.approvalId;
   if (approvalId === undefined)
     return { ...pending, decision: 'deny', reason: `${pending.reason}; no approval is named` };
   const message = `${waiting.what} waits for approval ${approvalId} at the gateway (svc approvals show ${approvalId})`;
-  const endMs = performance.now() + (progress === undefined ? WITHOUT_PROGRESS_MS : WITH_PROGRESS_MS);
   const form = formOf(waiting, message);
   const shown = setInterval(() => progress?.(message), PROGRESS_MS);
   try {
@@ -57,7 +69,8 @@ export async function decided(pending: Verdict, waiting: Waiting): Promise<Verdi
       }
       if (state === 'unknown')
         return refused(pending, `${message}; call again with the same arguments once it is approved`);
-      if (state === 'approved' || state === 'used') return await again(waiting, approvalId);
+      // Policy, budgets and halts may have changed meanwhile.
+      if (state === 'approved' || state === 'used') return await waiting.checkAgain();
       if (state !== 'pending') return refused(pending, endedAs(approvalId, state));
       // A gateway that answers at once must not be asked in a loop.
       await control.unlessEnded(sleep(250));
@@ -77,14 +90,6 @@ export async function decided(pending: Verdict, waiting: Waiting): Promise<Verdi
 }
 
 const endedAs = (approvalId: string, state: string): string => `approval ${approvalId} is ${state}`;
-
-/** Evaluated anew: policy, budgets and halts may have changed meanwhile. */
-async function again({ checkAgain }: Waiting, approvalId: string): Promise<Verdict> {
-  const verdict = await checkAgain();
-  return verdict.decision === 'pending'
-    ? refused(verdict, `approval ${approvalId} no longer covers this call; it needs ${verdict.approvalId ?? 'another'}`)
-    : verdict;
-}
 
 const refused = (verdict: Verdict, reason: string): Verdict => ({ ...verdict, decision: 'deny', reason });
 

@@ -1,6 +1,7 @@
 import type { AgentIdentity, AgentKey, SecretDigest } from '../base/ids.ts';
 import { SequencedList } from '../base/sorted.ts';
 import type { BudgetHandle } from '../budget/envelope.ts';
+import type { KnownRows } from '../limits/known-rows.ts';
 import { type OpCounts, zeroOpCounts } from '../ops/op-state.ts';
 import type { AgentView } from '../views.ts';
 
@@ -238,6 +239,8 @@ export class AgentEntry {
   lastOp = -1;
   /** Its place in the budgets, once one of its requests was checked against them. */
   budget: BudgetHandle | undefined = undefined;
+  /** Where limits count it, once they have. */
+  limitRows: KnownRows | undefined = undefined;
 
   constructor(identity: AgentIdentity, key: AgentKey) {
     this.identity = identity;
