@@ -138,8 +138,13 @@ async function answer(
 
 /** Undefined where it is absent, empty, or there with two values: then it is unclear which of them counts. */
 function only({ headers }: Pick<HttpRequest, 'headers'>, wanted: string): string | undefined {
-  const values = new Set(headers.flatMap(([name, value]) => (name === wanted ? [value] : [])));
-  return values.size === 1 ? [...values][0] || undefined : undefined;
+  let found: string | undefined;
+  for (const [name, value] of headers) {
+    if (name !== wanted) continue;
+    if (found !== undefined && found !== value) return undefined;
+    found = value;
+  }
+  return found || undefined;
 }
 
 const harmless = (request: HttpRequest): Readonly<Record<string, string>> =>
@@ -201,10 +206,16 @@ const traceIn = (traceparent: string | undefined): string | undefined =>
 /** The request passes without the credential, which is the gateway's and not for the server behind. */
 function permit({ headers }: HttpRequest): Buffer {
   const own = headers.flatMap(([name]) => (name.startsWith('x-svc-') ? [name] : []));
+  return own.length === 0 ? PERMIT : permitWithout(own);
+}
+
+function permitWithout(own: readonly string[]): Buffer {
   const removed = new Set(['authorization', AGENT_HEADER, ...own]);
   const headersToRemove = [...removed].map((name) => field(OK_RESPONSE.headersToRemove, name));
   return Buffer.concat([field(RESPONSE.status, ''), field(RESPONSE.ok, Buffer.concat(headersToRemove))]);
 }
+
+const PERMIT = permitWithout([]);
 
 const deny = ({ reason, cause, auditId, approvalId, remedy }: Verdict): Buffer =>
   refusal(CODE.permission_denied, 403, {

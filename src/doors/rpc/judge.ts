@@ -2,10 +2,9 @@
  * Makes one check for a door that speaks another protocol: who asks, what they want to do, and the gateway's decision.
  * The door translates the question and the verdict, and decides nothing.
  */
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type OpId, parseAgentKey } from '../../core/base/ids.ts';
-import { assert, ok, type Result } from '../../core/base/result.ts';
+import { agentKeyOf, type OpId, parseAgentKey } from '../../core/base/ids.ts';
+import { ok, type Result } from '../../core/base/result.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
 import type { DecisionCause } from '../../core/decision-cause.ts';
 import { explain, type Fault } from '../../core/fault.ts';
@@ -13,6 +12,7 @@ import type { Obligation } from '../../core/obligations.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
 import type { WirePorts } from './ports.ts';
+import { newSpanId, newTraceId } from './random-ids.ts';
 import { doorCheckOf } from './requests.ts';
 import { type KnownBearer, speakerFor } from './speaker.ts';
 
@@ -59,8 +59,8 @@ export async function judge(
   if (isLongerThan(resource, MAX_RESOURCE_BYTES))
     return denied(ports, bearer, { claimed, action, resource, reason: TOO_LONG }, 'no_rule');
   const command = doorCheckOf(speaker.value, {
-    traceId: op?.traceId ?? randomBytes(16).toString('hex'),
-    spanId: op?.spanId ?? randomBytes(8).toString('hex'),
+    traceId: op?.traceId ?? newTraceId(),
+    spanId: op?.spanId ?? newSpanId(),
     action,
     resource,
     attributes,
@@ -81,6 +81,9 @@ export async function judge(
 /** How long to wait before the end of an operation is reported once more to a gateway that is overloaded. */
 const END_AGAIN_AFTER_MS = [50, 100, 200, 400, 800, 1_600];
 
+/** How an operation is spoken of that has not begun, or is still to be decided. */
+const TOO_EARLY: ReadonlySet<Fault['kind']> = new Set(['not_found', 'invalid_transition']);
+
 /**
  * The check of an action whose end the door does not see, such as a request that it lets pass. The operation is a real
  * one, so that halts, budgets and approvals hold; it is completed at once. `traceId`: of the caller, if it has one.
@@ -93,15 +96,14 @@ export async function judgePassage(
 ): Promise<Result<Verdict, Fault>> {
   const { action, resource, attributes, supportedObligations } = question;
   const op = {
-    traceId: question.traceId ?? randomBytes(16).toString('hex'),
-    spanId: randomBytes(8).toString('hex'),
+    traceId: question.traceId ?? newTraceId(),
+    spanId: newSpanId(),
   };
-  const verdict = await judge(ports, bearer, claimed, { action, resource, attributes, op, supportedObligations });
-  if (!verdict.ok || verdict.value.decision !== 'allow') return verdict;
+  const asked = judge(ports, bearer, claimed, { action, resource, attributes, op, supportedObligations });
   const speaker = speakerFor(bearer, claimed);
-  assert(speaker.ok, 'what was allowed has a speaker');
-  const opId = `${op.traceId}:${op.spanId}` as OpId;
+  if (!speaker.ok) return asked;
   const { agent, credential, principal } = speaker.value;
+  const opId = `${op.traceId}:${op.spanId}` as OpId;
   const completion = {
     type: 'complete-op',
     agent,
@@ -112,7 +114,13 @@ export async function judgePassage(
     error: undefined,
   } as const;
   const end = async () => (await ports.link.ask(completion)).reply;
-  let completed = await end();
+  // Both are decided and recorded together: where the check allows nothing, there is nothing to end. A token that is
+  // presented for another agent is put on record each time.
+  const isOwn = bearer.owner === undefined || agentKeyOf(bearer.owner) === agentKeyOf(agent);
+  const [verdict, first] = await Promise.all([asked, isOwn ? end() : undefined]);
+  if (!verdict.ok || verdict.value.decision !== 'allow') return verdict;
+  // In a cluster, the check may have been decided later.
+  let completed = first === undefined || (!first.ok && TOO_EARLY.has(first.fault.kind)) ? await end() : first;
   // Nobody else would ever end it: it would take its place, and what it has reserved, until an operator does.
   for (const pauseMs of END_AGAIN_AFTER_MS) {
     if (completed.ok || completed.fault.kind !== 'overloaded') break;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { assert, fail } from '../../../src/core/base/result.ts';
+import type { SecretDigest } from '../../../src/core/base/ids.ts';
+import { assert, fail, ok } from '../../../src/core/base/result.ts';
 import { judgePassage } from '../../../src/doors/rpc/judge.ts';
+import type { WirePorts } from '../../../src/doors/rpc/ports.ts';
 import { knownBearer } from '../../../src/doors/rpc/speaker.ts';
 import { fakeGateway, TOKEN } from '../../support/fake-ports.ts';
 
@@ -39,9 +41,69 @@ describe('the passage of a request', () => {
   });
 
   test('is denied at once if the operation was ended in between', async () => {
-    expect(await passageAt(1, { kind: 'not_found', what: 'operation t:1' })).toEqual({
+    expect(await passageAt(2, { kind: 'not_found', what: 'operation t:1' })).toEqual({
       decision: 'deny',
-      asked: ['check', 'complete-op'],
+      asked: ['check', 'complete-op', 'complete-op'],
     });
+  });
+});
+
+const OWNER = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const ALLOWED = ok({ decision: 'allow', reason: 'allowed', policy: undefined, ruleId: undefined, cause: undefined });
+const NOT_THERE = fail({ kind: 'not_found', what: 'operation' });
+
+/** Answers the check, and each completion in turn. Shows what was asked, and what before an answer was there. */
+async function passes(claimed: string | undefined, check: unknown, completions: readonly unknown[]) {
+  const asked: string[] = [];
+  let left = completions;
+  const ask = async ({ type }: { readonly type: string }) => {
+    asked.push(type);
+    const [next, ...rest] = left;
+    if (type === 'complete-op') left = rest;
+    await Promise.resolve();
+    asked.push('answered');
+    return { reply: type === 'check' ? check : next, auditId: 1 };
+  };
+  const ports = { link: { ask } } as unknown as WirePorts;
+  const bearer = {
+    authorization: 'Bearer token',
+    owner: OWNER,
+    credential: 'digest' as SecretDigest,
+    principal: undefined,
+  };
+  const verdict = await judgePassage(ports, bearer, claimed, {
+    action: 'net.connect',
+    resource: 'https://api.example/',
+    attributes: {},
+    supportedObligations: [],
+    traceId: undefined,
+  });
+  return { asked, decision: verdict.ok ? verdict.value.decision : verdict.fault.kind };
+}
+
+describe('a passage whose end the door does not see', () => {
+  test('is begun and ended before either is answered', async () => {
+    expect(await passes(undefined, ALLOWED, [ok({})])).toEqual({
+      asked: ['check', 'complete-op', 'answered', 'answered'],
+      decision: 'allow',
+    });
+  });
+
+  test('is ended once more where its check was decided later', async () => {
+    expect(await passes(undefined, ALLOWED, [NOT_THERE, ok({})])).toEqual({
+      asked: ['check', 'complete-op', 'answered', 'answered', 'complete-op', 'answered'],
+      decision: 'allow',
+    });
+  });
+
+  test('of another agent than the one of the token is put on record once', async () => {
+    const denied = ok({
+      decision: 'deny',
+      reason: 'not yours',
+      policy: undefined,
+      ruleId: undefined,
+      cause: 'credential',
+    });
+    expect(await passes('acme/search/other', denied, [])).toEqual({ asked: ['check', 'answered'], decision: 'deny' });
   });
 });
