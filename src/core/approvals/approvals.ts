@@ -76,6 +76,11 @@ export class ApprovalRegistry {
     return this.#byId.get(this.#byDigest.get(digest) ?? '');
   }
 
+  /** Whether the operation waited for an approval, or used one. */
+  hasOp(orgId: string, opId: OpId): boolean {
+    return this.#byId.size > 0 && this.#byOp.has(opKeyOf(orgId, opId));
+  }
+
   /** Iterates over approvals that the operation waited for or used, the oldest first. */
   *ofOp(orgId: string, opId: OpId): Iterable<Approval> {
     for (const id of this.#byOp.of(opKeyOf(orgId, opId))) {

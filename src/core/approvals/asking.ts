@@ -90,7 +90,7 @@ export function endedFor(
   opId: OpId,
   nowMs: number,
 ): { readonly approval: Approval; readonly state: ApprovalState } | undefined {
-  if (approvals.size === 0) return undefined;
+  if (!approvals.hasOp(orgId, opId)) return undefined;
   const last = [...approvals.ofOp(orgId, opId)].at(-1);
   if (last === undefined || !last.opIds.includes(opId)) return undefined;
   const state = stateAt(last, nowMs);
