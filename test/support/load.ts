@@ -36,7 +36,7 @@ export const registerLoadAgent = (gateway: TestGateway, bearer?: string) =>
   );
 
 /** After `pacedAfter` answers it leaves the processor to what the test still waits for. */
-export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedAfter = 1_000): Load {
+export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedAfter = 400): Load {
   const answered: Answered[] = [];
   const failed: string[] = [];
   const failures: string[] = [];
@@ -78,7 +78,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedA
         await sleep(10);
       }
       pending -= 1;
-      if (answered.length > pacedAfter) await sleep(20);
+      if (answered.length > pacedAfter) await sleep(40);
     }
   };
   const lanesOver = Promise.all(Array.from({ length: lanes }, lane));
