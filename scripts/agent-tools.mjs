@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const TARGET = new URL('../test/doors/hooks/agent-tools/', import.meta.url);
+const TARGET = new URL('../test/doors/coding-agents/agent-tools', import.meta.url);
 const RUN_MS = 30_000;
 const SCRIPTED = 'scripted';
 

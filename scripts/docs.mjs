@@ -5,8 +5,8 @@ import { configTable } from '../dist/src/app/config-table.js';
 import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy/schema.js';
 import { describeApi } from '../dist/src/doors/api/openapi.js';
 import { routesOf } from '../dist/src/doors/api/routes.js';
+import { toolTables } from '../dist/src/doors/coding-agents/tool-page.js';
 import { errorTable } from '../dist/src/doors/error-table.js';
-import { toolTables } from '../dist/src/doors/hooks/tool-page.js';
 
 /** The types of the API's answers, by the compiler that the generator asks for. */
 async function writeTypes() {

@@ -61,7 +61,7 @@ const areaOf = (path: string): string =>
 
 /** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['app', 'audit-log', 'client', 'core', 'hooks', 'mcp', 'policy-files', 'system'],
+  cli: ['app', 'audit-log', 'client', 'coding-agents', 'core', 'mcp', 'policy-files', 'system'],
   workers: ['core', 'stores', 'threads'],
   app: [
     'accounts',
@@ -99,7 +99,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   'audit-log': ['core', 'system'],
   'audit-sinks': ['audit-log', 'core', 'system', 'webhooks'],
   mail: ['limits', 'ports', 'system'],
-  hooks: ['client', 'core', 'system'],
+  'coding-agents': ['client', 'core', 'system'],
   mcp: ['client', 'core', 'system'],
   client: ['core'],
   'policy-files': ['core', 'ports'],
@@ -225,7 +225,7 @@ describe('tidy', () => {
     'prom-client': ['src/system/metrics.ts'],
     protobufjs: ['src/doors/proto/schema.ts', 'sdk/typescript/src/binary.ts'],
     re2js: ['src/core/condition/matches.ts'],
-    'smol-toml': ['src/hooks/documents.ts'],
+    'smol-toml': ['src/coding-agents/documents.ts'],
     'svc-gateway-sdk': ['src/mcp/signals.ts'],
     'uWebSockets.js': ['src/doors/engine/native.ts', 'src/doors/engine/native-builds.ts'],
     'uwebsockets.js-for-old-glibc': ['src/doors/engine/native-builds.ts'],

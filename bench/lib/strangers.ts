@@ -4,13 +4,13 @@
 import { extMcpService } from '../../src/doors/agentgateway/ext-mcp.ts';
 import { readBody, refuseUnknown } from '../../src/doors/api/body.ts';
 import { routesOf } from '../../src/doors/api/routes.ts';
+import { Holds } from '../../src/doors/coding-agents/holds.ts';
 import { addressBehind } from '../../src/doors/engine/client-address.ts';
 import { envoyService } from '../../src/doors/envoy/ext-authz.ts';
 import { headBytesOf, readHead } from '../../src/doors/grpc/head.ts';
 import { healthService } from '../../src/doors/grpc/health.ts';
 import { MessageReader } from '../../src/doors/grpc/messages.ts';
 import type { Methods } from '../../src/doors/grpc/method.ts';
-import { Holds } from '../../src/doors/hooks/holds.ts';
 import { field } from '../../src/doors/proto/fields.ts';
 import { parseJson } from '../../src/doors/proto/json.ts';
 import { bearerOf } from '../../src/doors/rpc/bearer.ts';

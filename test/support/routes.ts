@@ -1,8 +1,8 @@
 /** The rows of the API as a gateway with an account store on loopback serves them. */
 
 import { routesOf } from '../../src/doors/api/routes.ts';
+import { Holds } from '../../src/doors/coding-agents/holds.ts';
 import type { Route } from '../../src/doors/engine/route.ts';
-import { Holds } from '../../src/doors/hooks/holds.ts';
 import { ControlSwitch } from '../../src/doors/rpc/control-switch.ts';
 
 export const ROWS: readonly Route[] = routesOf({

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { optional, readBody } from '../api/body.ts';
-import { type Fields, halfOf } from '../hooks/tool.ts';
+import { type Fields, halfOf } from '../coding-agents/tool.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';

@@ -9,10 +9,10 @@ import {
   SUPPORTED_OBLIGATIONS,
 } from '../../core/obligations.ts';
 import { reasonWithRemedy } from '../../core/remedy.ts';
+import { type Asking, GovernedCalls } from '../coding-agents/governed-call.ts';
+import type { Holds } from '../coding-agents/holds.ts';
 import { jsonOf, textAt } from '../engine/raw-body.ts';
 import type { HttpReply, RawRequest, Route } from '../engine/route.ts';
-import { type Asking, GovernedCalls } from '../hooks/governed-call.ts';
-import type { Holds } from '../hooks/holds.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { judge, recordRefusal, type Verdict } from '../rpc/judge.ts';

@@ -1,16 +1,16 @@
 /** Hooks of coding agents (docs/hooks.md). */
 import { z } from 'zod';
 import { ok } from '../../core/base/result.ts';
+import { claudeCode } from '../coding-agents/claude-code.ts';
+import { codex } from '../coding-agents/codex.ts';
+import { copilot } from '../coding-agents/copilot.ts';
+import { cursor } from '../coding-agents/cursor.ts';
+import { HookDoor } from '../coding-agents/door.ts';
+import { gemini } from '../coding-agents/gemini.ts';
+import type { Holds } from '../coding-agents/holds.ts';
+import type { HookTool } from '../coding-agents/tool.ts';
 import { giveUp, jsonOf } from '../engine/raw-body.ts';
 import type { Route } from '../engine/route.ts';
-import { claudeCode } from '../hooks/claude-code.ts';
-import { codex } from '../hooks/codex.ts';
-import { copilot } from '../hooks/copilot.ts';
-import { cursor } from '../hooks/cursor.ts';
-import { HookDoor } from '../hooks/door.ts';
-import { gemini } from '../hooks/gemini.ts';
-import type { Holds } from '../hooks/holds.ts';
-import type { HookTool } from '../hooks/tool.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 
 export type HookRouteOptions = { readonly holds: Holds };

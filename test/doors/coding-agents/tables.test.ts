@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { claudeCode } from '../../../src/doors/hooks/claude-code.ts';
-import { codex } from '../../../src/doors/hooks/codex.ts';
-import { copilot } from '../../../src/doors/hooks/copilot.ts';
-import { cursor } from '../../../src/doors/hooks/cursor.ts';
-import { gemini } from '../../../src/doors/hooks/gemini.ts';
-import { MAX_FILES } from '../../../src/doors/hooks/patch.ts';
-import type { Answer, Fields, HookTool, ToolEvent } from '../../../src/doors/hooks/tool.ts';
+import { claudeCode } from '../../../src/doors/coding-agents/claude-code.ts';
+import { codex } from '../../../src/doors/coding-agents/codex.ts';
+import { copilot } from '../../../src/doors/coding-agents/copilot.ts';
+import { cursor } from '../../../src/doors/coding-agents/cursor.ts';
+import { gemini } from '../../../src/doors/coding-agents/gemini.ts';
+import { MAX_FILES } from '../../../src/doors/coding-agents/patch.ts';
+import type { Answer, Fields, HookTool, ToolEvent } from '../../../src/doors/coding-agents/tool.ts';
 
 const CLAUDE = { session_id: 's', cwd: '/repo', hook_event_name: 'PreToolUse', tool_use_id: 'id' };
 const CURSOR = { conversation_id: 's', generation_id: 'g', workspace_roots: ['/repo'] };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ok } from '../../../src/core/base/result.ts';
-import { Holds } from '../../../src/doors/hooks/holds.ts';
+import { Holds } from '../../../src/doors/coding-agents/holds.ts';
 import { ControlSwitch } from '../../../src/doors/rpc/control-switch.ts';
 import { digestOfPresented } from '../../../src/doors/rpc/credential-digests.ts';
 
