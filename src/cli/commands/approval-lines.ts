@@ -18,6 +18,7 @@ export function approvalLines(approval: Row): readonly string[] {
       ['action', action],
       ['resource', resource],
       ['cost', `${String(estimated_cost_usd)} USD`],
+      ...limitFields(approval),
       ['operation', op_id],
       ['reason', reason],
       ['digest', digest],
@@ -33,6 +34,18 @@ export function approvalLines(approval: Row): readonly string[] {
     ...printableLines(JSON.stringify(attributes ?? {}, null, 2))
       .split('\n')
       .map((line) => `  ${line}`),
+  ];
+}
+
+/** What an approval of a limit raises, and for whom. */
+function limitFields({ limit, step }: Row): readonly (readonly [string, unknown])[] {
+  if (typeof limit !== 'object' || limit === null) return [];
+  const { id, policy, per, key, used, max, unit } = limit as Row;
+  return [
+    ['limit', `${String(id)} of policy ${String(policy)}`],
+    [String(per), key],
+    ['used', `${String(used)} of ${String(max)} ${unit === 'usd' ? 'USD' : String(unit)}`],
+    ['raises by', step],
   ];
 }
 

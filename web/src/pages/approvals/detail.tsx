@@ -63,6 +63,12 @@ function Shown({ approval, reload }: { readonly approval: Approval; readonly rel
         <p>
           <TimeLeft approval={approval} /> {approval.reason !== '' && <span>{approval.reason}</span>}
         </p>
+        {approval.limit !== null && (
+          <p class="hint">
+            {`Raises limit ${approval.limit.id} of this ${approval.limit.per} (${approval.limit.key}) by ${approval.step}: `}
+            {`${approval.limit.used} of ${approval.limit.max} ${approval.limit.unit} are used.`}
+          </p>
+        )}
         {isOpen && (
           <div class="decide">
             <button type="button" class="solid good" onClick={() => askDecision(approval, 'approve', reload)}>
