@@ -323,7 +323,7 @@ function strangers(): void {
   if (kept === undefined) throw new Error('nothing was kept');
 }
 
-/** What limits have counted must take less than 200 bytes a key, wherever the memory is. */
+/** The counts of limits must take less than 200 bytes a key, wherever the memory is. */
 const LIMIT_KEYS = 1_000_000;
 
 function limitStates(): void {

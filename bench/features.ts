@@ -1,6 +1,7 @@
 /**
- * What does each feature cost a check, while nobody uses it and while somebody does? A gateway for each, in turn beside
- * one that uses none of them. Those that cannot be turned off, such as statistics, are measured alone, in this thread.
+ * Measures the cost of each feature to a check, while nobody uses it and while somebody does. A gateway for each, in
+ * turn beside one that uses none of them. Features that cannot be turned off, such as statistics, are measured alone,
+ * in this thread.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -31,7 +31,7 @@ process.once('SIGINT', () => void agent.close());
 
 try {
   await agent.ready();
-  // What is denied is never begun.
+  // A denied action is never begun.
   await agent
     .run({ action: 'process.exec', resource: 'rm -rf /' }, () => say('this line is never printed'))
     .catch((error) => {

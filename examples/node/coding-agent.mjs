@@ -6,7 +6,7 @@ import { ActionDeniedError, createAgentClient } from 'svc-gateway-sdk';
 
 const agent = createAgentClient({ agent: process.env.SVC_AGENT || 'acme/coding/coder-1' });
 
-/** What a model would ask for, one after the other. */
+/** The requests of a model, one after the other. */
 const PLAN = [
   { action: 'file.read', resource: '/repo/src/app.ts' },
   { action: 'file.write', resource: '/repo/src/app.ts', attributes: { content_bytes: 1200 } },
@@ -17,7 +17,7 @@ const PLAN = [
   { action: 'process.exec', resource: 'git diff' },
 ];
 
-/** What the agent's tools would do. */
+/** Stands in for the agent's tools. */
 const carryOut = ({ action, resource }) => `${action} on ${resource} is done`;
 
 try {

@@ -10,7 +10,7 @@ const gatherer = createAgentClient({ agent: 'lab/gather/g1' });
 const writer = createAgentClient({ agent: 'lab/write/w1' });
 const guest = createAgentClient({ agent: 'uni/visit/guest' });
 
-/** One source, as an operation of its own; undefined where policy does not let it. */
+/** Fetches one source, as an operation of its own; undefined if policy denies it. */
 async function gather(url) {
   try {
     return await gatherer.run({ action: 'net.connect', resource: url }, () => url);

@@ -16,7 +16,7 @@ const findCustomers = agent.guard('crm.find_customers', ({ name, limit }) => {
   return { customers: [{ name, card_number: '4111 1111 1111 1111' }] };
 });
 
-/** What is denied is said, and the work goes on. */
+/** A denial is printed, and the work goes on. */
 async function attempt(work) {
   try {
     console.log(await work());

@@ -1,4 +1,4 @@
-/** What a gateway of a cluster measures, for `/metrics`. */
+/** Metrics of a gateway in a cluster. */
 import type { Routing } from '../cluster/routing.ts';
 import type { Member } from '../ports/cluster.ts';
 import type { DurationCounts } from '../threads/durations.ts';

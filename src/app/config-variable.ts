@@ -1,4 +1,4 @@
-/** What a row of the table of settings is, and how one is made. */
+/** The type of a row in the table of settings, and its constructors. */
 import { type Parse, wholeNumber } from './config-parse.ts';
 
 /**

@@ -37,7 +37,7 @@ export type Gateway = {
   readonly policies: LoadedPolicies;
   /** How the first account is made, as long as there is none; undefined: there is one, or no account store. */
   readonly setup: FirstAccount | undefined;
-  /** What the start did about the first API key. */
+  /** The start's action on the first API key. */
   readonly bootstrap: Bootstrap;
   /**
    * Reads policies, signing keys and the files of TLS again. Where one cannot be read or is wrong, that is logged and
@@ -90,7 +90,7 @@ async function start(context: StartContext): Promise<Gateway> {
   const { agents } = decisions.governor;
   warnOfMissingParts(context, resources, {
     entries,
-    // Those of a cluster are no sign of what this data directory had.
+    // Agents of a cluster are no sign of what this data directory had.
     agents: cluster === undefined ? agents.registeredCount : 0,
     apiKeys: credentials.apiKeys.size,
   });
@@ -110,7 +110,7 @@ async function start(context: StartContext): Promise<Gateway> {
     decisions.statsSaver.save().catch((error: unknown) => onError(error, 'saving statistics')),
   );
   closers.add('requests in flight', (grace) => supervisor.drainIo(grace.leftMs()));
-  // Those that ended while the gateway was away: nobody is denied because of them any more.
+  // Halts that ended while the gateway was away: nobody is denied because of them any more.
   const { governor, haltKeeper } = decisions;
   await haltKeeper.releaseExpired(governor.halts.expiredAt(threads.clock.nowMs()));
   const listening = await orStartError(supervisor.startIo(switchboard, httpPort));
@@ -141,7 +141,7 @@ const refreshesOf = ({ identity: { accounts, credentials }, decisions: { policyL
   'api-keys': () => credentials.apiKeys.refresh(),
   shadow: async () => {
     const followed = await policyLife.shadow.follow();
-    // One that cannot be read here is not asked here: reading it again changes nothing.
+    // A set that cannot be read here is not asked for here: reading it again changes nothing.
     return followed.ok || followed.fault.kind === 'policy_invalid' ? ok(undefined) : followed;
   },
   ...(accounts && { accounts: () => accounts.syncRevocations() }),
@@ -181,7 +181,7 @@ function warnOfMissingParts(
   for (const message of missing) log.warn(message);
 }
 
-/** What the gateway does by itself. */
+/** Starts the work that the gateway does by itself. */
 function startBackground(context: StartContext, { resources, threads, decisions, identity, cluster }: Parts): void {
   const { config, log, closers } = context;
   const { database, onError, policyChanges } = resources;

@@ -42,7 +42,7 @@ import { openShelf, type Shelf } from './start-shelf.ts';
 import { openStates, type States } from './start-states.ts';
 import type { Threads } from './start-threads.ts';
 
-/** What a gateway of a cluster has beyond one that is alone. */
+/** The parts that only a gateway in a cluster has. */
 export type Cluster = {
   readonly membership: KeptMembership;
   readonly members: MemberStore;
@@ -218,7 +218,7 @@ function startOf(
     await started(bus);
     replicas.start();
     await wait.value(() => membership.start(), trouble);
-    // What was ordered before it joined; what is ordered from then on waits for it.
+    // Orders from before it joined; later orders wait for it.
     await wait.value(() => replicas.refreshAll(), trouble);
     while (!(await states.log.follow())) await sleep(LOOK_AT_CLOCK_MS, undefined, { signal });
     await states.bring();
@@ -226,7 +226,7 @@ function startOf(
     await money.start();
     await webhooks.begin();
     closers.add('the other gateways of the cluster', async () => {
-      // What they have decided here is part of the last report.
+      // Their decisions here are part of the last report.
       await peers.stop();
       states.stop();
       membership.stop();
@@ -281,7 +281,7 @@ function keepMembership(
       const isApplied = await follow();
       const read = await replicas.refreshAll();
       if (!isApplied) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
-      // What they sent before they knew is held back until they say that they do.
+      // Requests they sent before they knew are held back until they confirm.
       if (read.ok) await threads.confirmed();
       return read;
     },

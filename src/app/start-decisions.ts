@@ -1,4 +1,4 @@
-/** What decides, and what records and carries out the decisions. */
+/** The parts that decide, and that record and carry out the decisions. */
 
 import { randomUUID } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
@@ -178,7 +178,7 @@ function keepPolicies(
 type Following = Pick<Decisions, 'commands' | 'governor' | 'haltKeeper' | 'policyKeeper' | 'recording'> &
   Pick<Threads, 'threads'> & { readonly clock: Clock; readonly onApproval: (approval: Approval) => void };
 
-/** What the other gateways put in force, and order. */
+/** Follows the other gateways' policies and orders. */
 function followCluster(
   { money, policies, states }: Cluster,
   {
@@ -196,7 +196,7 @@ function followCluster(
     version: () => policyKeeper.version,
     install: async (compiled, actor) => {
       const installed = await policyKeeper.replace(compiled, actor);
-      // What lower caps leave no room for is given back before this gateway says that it acts by them.
+      // Money that exceeds lower caps is given back before this gateway says that it acts by them.
       await money.giveBack();
       return installed;
     },

@@ -16,7 +16,7 @@ import { randomHashKey } from '../system/hash-key.ts';
 import { usableMemoryMib } from '../system/machine.ts';
 import type { Config } from './config.ts';
 
-/** Of all budgets, one org may have a quarter: one cannot take those of the others. */
+/** An org may have a quarter of all budgets: it cannot take those of the others. */
 const ORGS_WORTH = 4;
 
 export type GovernorStart = {

@@ -19,7 +19,7 @@ import type { Threads } from './start-threads.ts';
 import { auditFolderOf } from './worker-data.ts';
 
 const TICK_EVERY_MS = 1_000;
-/** What a crash takes from the counts of a shadow at most. */
+/** Limits the loss of a shadow's counts in a crash. */
 const SAVE_COUNTS_EVERY_MS = 10_000;
 
 export type PolicyLife = {
@@ -30,7 +30,7 @@ export type PolicyLife = {
   begin(): Promise<void>;
 };
 
-/** Of a gateway that is alone: keeps each set that comes into force. */
+/** Outside a cluster: keeps each set that comes into force. */
 export function historyOf(store: EmbeddedStore, onError: Resources['onError']) {
   const versions = createEmbeddedPolicyVersions(store);
   let last: Promise<unknown> = Promise.resolve();

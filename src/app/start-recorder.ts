@@ -1,4 +1,4 @@
-/** What the main thread decides is recorded, carried out and answered with. */
+/** The means by which decisions of the main thread are recorded, carried out and answered. */
 
 import type { Approval } from '../core/approvals/approval.ts';
 import type { Governor } from '../core/governor.ts';

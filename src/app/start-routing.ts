@@ -33,7 +33,7 @@ type Routed = Deciding & {
   readonly lookup: AgentLookup;
   readonly orders: Pick<SharedOrders, 'give' | 'leave'>;
   readonly audit: AuditLog;
-  /** What comes through the door of the other gateways. */
+  /** Takes commands from the door of the other gateways. */
   readonly receive: Switchboard['receive'];
   readonly closers: Closers;
 };

@@ -35,7 +35,7 @@ export type ShelfStart = {
 export type Shelf = {
   readonly policies: ClusterPolicies;
   readonly policyStores: { readonly versions: PolicyVersions; readonly shadow: ShadowStore };
-  /** What this gateway decides by from its start on. */
+  /** The policies of this gateway from its start on. */
   readonly inForce: LoadedPolicies;
   /** Call it when the gateway has joined: then no other one is in force anywhere. */
   begin(): Promise<void>;

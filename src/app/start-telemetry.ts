@@ -22,7 +22,7 @@ function signalsOf(config: Config): readonly Signal[] {
   return (['traces', 'metrics', 'logs'] as const).filter((signal) => wanted[signal] === 'otlp');
 }
 
-/** What OpenTelemetry's packages read of the environment, in their thread. */
+/** The variables that OpenTelemetry's packages read, in their thread. */
 const environmentOf = (config: Config): NodeJS.ProcessEnv => ({
   ...process.env,
   OTEL_EXPORTER_OTLP_ENDPOINT: config.OTEL_EXPORTER_OTLP_ENDPOINT,

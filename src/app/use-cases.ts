@@ -156,7 +156,7 @@ export function useCasesOf({
   };
 }
 
-/** Of a gateway that does not answer in time, what is shown says that it is incomplete. */
+/** If a gateway does not answer in time, the view says that it is incomplete. */
 async function withOthers(
   own: StatsView,
   asked: { readonly orgId: string | undefined; readonly window: StatsWindow },
@@ -174,7 +174,7 @@ function stateOf({ membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_
   return Math.abs(membership.skewMs) > MAX_SKEW_MS ? 'wrong_clock' : 'reachable';
 }
 
-/** What takes something away from an account, or with it the keys that it has made, and from which copies. */
+/** Operations that take something away from an account or its keys, and the copies they affect. */
 const REVOKING_ACCOUNTS = {
   logout: ['accounts'],
   changeRole: ['accounts', 'api-keys'],

@@ -17,7 +17,7 @@ export type SharedAgentsOptions = {
 /** Tokens that nobody knows can be sent by anybody, and each is looked for in the database. */
 const LOOKUPS_PER_SECOND = 2_000;
 const LOOKUP_EVERY_MS = 1;
-/** One statement takes 1.4 ms for this many. */
+/** A statement takes 1.4 ms for this many. */
 const LOOKUPS_AT_ONCE = 200;
 
 type Lookup = { readonly credential: SecretDigest; readonly done: () => void };

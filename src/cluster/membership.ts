@@ -143,7 +143,7 @@ export class KeptMembership implements Membership {
   #awaitLease(): void {
     if (this.#waitEnds !== undefined) return;
     this.#waitEnds = setTimeout(() => this.#cutOff(), CATCH_UP_MS);
-    // One that is under way may have been stopped with this process, and fail only because of that.
+    // A beat under way may have been stopped with this process, and fail only because of that.
     const underWay = this.#beating ?? Promise.resolve();
     void underWay.then(() => (this.isLeased ? undefined : this.#beat()));
   }
@@ -164,7 +164,7 @@ export class KeptMembership implements Membership {
     for (const call of this.#waiting.splice(0)) call();
   }
 
-  /** One at a time; who asks meanwhile waits for the one under way. Never rejects. */
+  /** Beats one at a time; callers meanwhile wait for the one under way. Never rejects. */
   #beat(): Promise<void> {
     this.#beating ??= this.#beatOnce()
       .catch((error: unknown) => this.#options.log.warn('a beat of the cluster failed', { error: String(error) }))

@@ -10,7 +10,7 @@ export type CompiledPolicies = {
   readonly warnings: readonly string[];
 };
 
-/** What a gateway does with the policies of its cluster. */
+/** The steps of a gateway with the policies of its cluster. */
 export type PolicyWork = {
   /** Records it and puts it in force, from the next check on. */
   readonly install: (compiled: CompiledPolicies, actor: string) => Promise<Result<unknown, Fault>>;

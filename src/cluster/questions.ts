@@ -194,7 +194,7 @@ export class ClusterPeers implements Peers {
     this.#answering += 1;
     try {
       const member = this.#memberOf(from) ?? (await this.#newMember(from));
-      // What a replaced run asks counts no more; and of what comes late the asker has been told that nobody knows.
+      // Questions of a replaced run no longer count; and the askers of late ones have been told that nobody knows.
       if (member === undefined || this.#databaseMs() > untilMs + CLOCKS_DIFFER_MS) return;
       const server = this.#servers.get(kind);
       if (server === undefined) return refuse('unknown_kind');
@@ -217,7 +217,7 @@ export class ClusterPeers implements Peers {
     return this.#options.membership.others().find((member) => member.run === run);
   }
 
-  /** One that has joined since the last beat; undefined where it is none. */
+  /** Returns a member that has joined since the last beat; undefined if there is none. */
   async #newMember(run: RunId): Promise<Member | undefined> {
     if (this.#strangers.has(run)) return undefined;
     await this.#options.membership.lookAgain();

@@ -41,7 +41,7 @@ export class Replicas {
     clearInterval(this.#timer);
   }
 
-  /** Of a topic that this release does not know, it keeps nothing that could be wrong. Never rejects. */
+  /** Reads a topic again. An unknown topic has no copies here that could be wrong. Never rejects. */
   async refresh(topic: Topic, detail?: unknown): Promise<Result<unknown, Fault>> {
     try {
       return (await this.#refreshes.get(topic)?.(detail)) ?? ok(undefined);

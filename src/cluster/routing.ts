@@ -15,7 +15,7 @@ export type AgentLookup = {
   lookFor(credential: SecretDigest, done: () => void): void;
 };
 
-/** Where the entry of an answer is, and the operation that it is about. */
+/** Locates the entry of an answer, and its operation. */
 export type Elsewhere = { readonly home: string; readonly auditId: number | undefined };
 
 export type RoutingOptions = {
@@ -44,7 +44,7 @@ export type RoutingOptions = {
 };
 
 type Answered = { readonly reply: Replies[CommandType]; readonly elsewhere?: Elsewhere | undefined };
-/** What an agent says about an operation of its own. */
+/** An agent's message about an operation of its own. */
 type Followup = CommandOf<'complete-op' | 'ack-signal' | 'record-usage'>;
 type OfOperator = CommandOf<'get-op' | 'control-op'>;
 type OpReply = Replies['get-op'] & Unconfirmed;
@@ -52,9 +52,9 @@ type OpReply = Replies['get-op'] & Unconfirmed;
 /** Beyond that, whoever has an operation is not asked for. */
 const ASK_ALL_PER_SECOND = 2_000;
 const WARN_EVERY_MS = 60_000;
-/** One whose lease has been over for so long is taken for dead where nobody says that an operation lives there. */
+/** A gateway whose lease has been over for so long is taken for dead if nobody says that an operation lives there. */
 const MAY_RETURN_MS = 30_000;
-/** What another gateway may have decided here. */
+/** Commands that another gateway may have decided here. */
 const DECIDED_FOR_OTHERS: ReadonlySet<CommandType> = new Set([
   'check',
   'complete-op',
@@ -146,7 +146,7 @@ export class Routing {
       case 'check': {
         if (command.home === undefined || command.home === this.#home) return false;
         const run = this.#runOf(command.home);
-        // Of a run that has ended the operation is gone, and the check begins a new one here.
+        // An operation of an ended run is gone, and the check begins a new one here.
         if (run === undefined || !this.#isVouchedFor(command)) return false;
         return this.#answerWith(io, id, command, () => this.#passOn(run, command));
       }
@@ -182,7 +182,7 @@ export class Routing {
     return this.#options.membership.others().length === 0;
   }
 
-  /** What is refused anyway is refused here. */
+  /** Requests that would be refused anyway are refused here. */
   #isVouchedFor({ credential, principal }: CommandOf<'check'> | Followup): boolean {
     return credential === undefined ? principal !== undefined : !this.#options.lookup.isUnknown(credential);
   }
@@ -328,7 +328,7 @@ export class Routing {
     return { reply: isNowhere && away.length > 0 ? unreachable(doubtful) : merged, away, missing };
   }
 
-  /** Of gateways that did not answer, those whose operations may still be there. */
+  /** Picks, from gateways that did not answer, those whose operations may still be there. */
   #doubtful(missing: readonly string[]): readonly string[] {
     const { membership, wallMs } = this.#options;
     const lostMs = wallMs() - membership.skewMs - MAY_RETURN_MS;
@@ -388,7 +388,7 @@ function withHome(reply: Replies[CommandType], home: string): Replies[CommandTyp
 const withHomes = (reply: Replies['list-ops'], home: string): Replies['list-ops'] =>
   reply.ok ? ok({ ...reply.value, items: reply.value.items.map((op) => ({ ...op, home })) }) : reply;
 
-/** Of the answers of all gateways to the same request, one. */
+/** Merges the answers of all gateways to the same request. */
 function mergeOps({ type, opId }: OfOperator, replies: readonly OpReply[], missing: readonly string[]): OpReply {
   const ops = replies.flatMap((reply) => (reply.ok ? [reply.value] : []));
   const orgIds = new Set(ops.map(({ agent }) => agent.orgId));

@@ -17,7 +17,7 @@ export type Entry = {
   readonly body: unknown;
   /** The `seq` that has changed it last, as far as the proposer knows; 0: nothing is there. Absent: whatever it is. */
   readonly expects?: number;
-  /** Likewise, at most. */
+  /** The highest `seq` that may have changed it last. */
   readonly upTo?: number;
   /** It is offered again to a server that has lost it: when it was entered first. Nothing newer gives way to it. */
   readonly at?: number;

@@ -270,7 +270,7 @@ describe('a command', () => {
       await new Promise((resolve) => setImmediate(resolve));
       cluster.take();
       await vi.advanceTimersByTimeAsync(250);
-      // What is left for it is the business of the log.
+      // The order left for it is the business of the log.
       expect((await asked).reply).toMatchObject({ fault: { kind: 'unreachable_gateway' } });
       expect(two.absent).toEqual([one.home]);
     },

@@ -1,4 +1,4 @@
-/** What gateways decide at their place in one log, by the real classes over a model of its head. */
+/** Decisions of gateways at their place in one log, by the real classes over a model of its head. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { homeOf } from '../../src/cluster/run.ts';
 import type { SecretDigest } from '../../src/core/base/ids.ts';

@@ -24,7 +24,7 @@ type Given = Parameters<typeof openGovernor>[0];
 
 const MOST_ROWS = 100;
 
-/** What the gateways of one test have in common. */
+/** The parts that the gateways of one test share. */
 export class LogWorld {
   readonly cluster = new FakeCluster();
   head = new ModelHead();

@@ -9,9 +9,9 @@ export const MOST_ROWS = 7;
 
 /** Rules that a mutant leaves out. */
 export type HeadRule =
-  /** What comes again under its nonce changes nothing. */
+  /** A repeated nonce changes nothing. */
   | 'enters a nonce once'
-  /** What is offered again does not take the place of what is newer. */
+  /** An entry that is offered again does not replace a newer one. */
   | 'puts nothing older in the place of newer'
   /** An entry that expects another version is refused. */
   | 'judges by versions'
@@ -19,9 +19,9 @@ export type HeadRule =
   | 'judges a group as a whole'
   /** Two agents cannot have one credential. */
   | 'gives a credential to one agent'
-  /** Whoever has applied what this server has lost is told so. */
+  /** A gateway that has applied rows that this server has lost is told so. */
   | 'notices what it has lost'
-  /** Whoever lacks rows that are gone is told so. */
+  /** A gateway that lacks rows that are gone is told so. */
   | 'notices a gap';
 
 type Kept = { readonly entry: Entry; readonly version: number };

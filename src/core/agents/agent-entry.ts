@@ -239,7 +239,7 @@ export class AgentEntry {
   lastOp = -1;
   /** Its place in the budgets, once one of its requests was checked against them. */
   budget: BudgetHandle | undefined = undefined;
-  /** Where limits count it, once they have. */
+  /** The rows in which limits count it, once they have. */
   limitRows: KnownRows | undefined = undefined;
 
   constructor(identity: AgentIdentity, key: AgentKey) {

@@ -32,5 +32,5 @@ export class KnownRows {
 /** Whose use is the agent's for as long as it is registered. */
 export const LASTING_PERS: ReadonlySet<LimitPer> = new Set(['agent', 'team', 'org']);
 
-/** Whoever keeps them: the entry of an agent. */
+/** Keeps the rows: the entry of an agent. */
 export type KeepsRows = { limitRows: KnownRows | undefined };

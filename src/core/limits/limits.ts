@@ -82,7 +82,7 @@ export type CountedUsage = { readonly costMicroUsd: number; readonly tokens: num
 const OTHERS_PART = 10;
 /** With fewer keys than this in all, one org may have all of them. */
 const SHARED_FROM = 1_000;
-/** So many sweeps look at every key once, which takes ten minutes. */
+/** After this many sweeps every key was looked at once, which takes ten minutes. */
 const SWEEPS_OF_ALL = 60;
 const LEAST_PER_SWEEP = 5_000;
 const NO_ALERTS: readonly LimitAlert[] = [];

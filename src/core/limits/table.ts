@@ -373,7 +373,7 @@ export class LimitTable {
   }
 }
 
-/** Of a tenth, in its row. A whole number of 32 bits is divided faster. */
+/** The place of a tenth in its row. A whole number of 32 bits is divided faster. */
 const placeOf = (tenth: number): number => (tenth | 0) % TENTHS_COUNTED;
 
 const ALERT_LEVELS = [0, 80, 100] as const;

@@ -35,9 +35,9 @@ export type Evidence = {
 
 export type Suggestion = {
   readonly rule: SuggestedRule;
-  /** What it is drawn from, and allows. */
+  /** The denied requests that it is drawn from, and allows. */
   readonly evidence: readonly Evidence[];
-  /** What else was denied for want of a rule, and would be allowed by it. */
+  /** Other requests that were denied for want of a rule, and would be allowed by it. */
   readonly widens: readonly Evidence[];
 };
 
@@ -61,7 +61,7 @@ export type LeftOut = 'redacted' | 'too_long' | 'too_many' | 'unreadable';
 export type Suggested = {
   /** Checks that no rule allowed. */
   readonly denials: number;
-  /** Those of which no rule can be made. */
+  /** Requests for which no rule can be made. */
   readonly leftOut: Readonly<Partial<Record<LeftOut, number>>>;
   readonly documents: readonly SuggestedDocument[];
   readonly cases: readonly SuggestedCase[];
@@ -158,7 +158,7 @@ function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<stri
   return groups;
 }
 
-/** What some agents may do: each of them was seen to ask for each of these actions by each of these patterns. */
+/** Rights for some agents: each of them was seen to ask for each of these actions by each of these patterns. */
 type Grant = {
   readonly agents: readonly string[];
   readonly actions: readonly string[];

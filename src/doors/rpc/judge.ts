@@ -23,7 +23,7 @@ export type Question = {
   /** The operation that an allow begins. Undefined: nobody would end it, so none begins, and nothing is reserved. */
   readonly op: { readonly traceId: string; readonly spanId: string } | undefined;
   readonly supportedObligations: readonly string[];
-  /** Of the caller: its header of W3C Trace Context. */
+  /** The caller's header of W3C Trace Context. */
   readonly traceparent?: string | undefined;
 };
 

@@ -56,7 +56,7 @@ export type IoData = {
   readonly maxGrpcStreams: number;
   /** Bytes of all incomplete requests together, over HTTP and over gRPC each; and of unread answers over gRPC. */
   readonly maxHalfSentBytes: number;
-  /** Where checks leave a record for the telemetry; undefined: nowhere. */
+  /** The channel on which checks leave a record for the telemetry; undefined: none. */
   readonly telemetryChannel: string | undefined;
 };
 

@@ -14,7 +14,7 @@ export type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 export type SignalEffect = Extract<Effect, { kind: 'signal' }>;
 
 /**
- * What the commands of one turn have changed, to be recorded together or rolled back together. The effects of a command
+ * The changes by the commands of one turn, to be recorded together or rolled back together. The effects of a command
  * are added first, then the command itself, or it is taken out with them to be recorded alone.
  */
 export class Batch {
@@ -32,7 +32,7 @@ export class Batch {
   #signals: SignalEffect[] = [];
   /** Undefined: none. A command that has any is recorded alone. */
   #reports: Report[] | undefined;
-  // Where the effects of the last command begin.
+  // The first effects of the last command.
   #firstEntry = 0;
   #firstSignal = 0;
   #strangerBytesBefore = 0;

@@ -23,7 +23,7 @@ import type { Recorder } from './recorder.ts';
 import { isUnauthenticated, type UnauthenticatedCallers } from './unauthenticated-callers.ts';
 import { INTERNAL, refusalOf, unrecordedCommand } from './unrecorded.ts';
 
-/** What gateways of a cluster have in common about money. */
+/** The money that gateways of a cluster share. */
 export type SharedMoney = {
   /** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
   park(check: object, short: readonly Shortage[], retry: () => void): boolean;
@@ -33,7 +33,7 @@ export type SharedMoney = {
   settle(key: UsageKey): Promise<void>;
   /** Tells the ledger what this agent has spent. Resolves when it knows, or cannot be asked. Never rejects. */
   report(agent: AgentIdentity): Promise<void>;
-  /** What all gateways have spent. */
+  /** Lists the spending of all gateways. */
   listBudgets(command: CommandOf<'list-budgets'>): Promise<Replies['list-budgets']>;
 };
 
@@ -52,17 +52,17 @@ export type CommandRunnerOptions = {
   readonly effectRunner: EffectRunner;
   readonly recorder: Recorder;
   readonly clock: Clock;
-  /** What to do while the audit log cannot be written (docs/spec.md, Audit). */
+  /** The policy while the audit log cannot be written (docs/spec.md, Audit). */
   readonly onAuditFailure: 'deny' | 'allow';
   /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
   readonly maxUnrecorded: number;
   readonly checkLimiter?: RateLimiter | undefined;
   readonly unauthenticated: UnauthenticatedCallers;
-  /** Of a gateway in a cluster. */
+  /** Set in a cluster. */
   readonly money?: SharedMoney | undefined;
   readonly decisions?: SharedDecisions | undefined;
   readonly controls?: SharedSignals | undefined;
-  /** Of a gateway in a cluster: see `CursorSeal`. */
+  /** Set in a cluster: see `CursorSeal`. */
   readonly home?: string | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -168,7 +168,7 @@ export class CommandRunner {
     threads.send(io, { type: 'locate', id });
   }
 
-  /** What all gateways share is changed at its place in their log. What it would change there is tried first. */
+  /** Decides a change of shared state at its place in the cluster's log. The change is tried first. */
   #decideInLog(asked: Asked, digest: string | undefined): void {
     const untilMs = performance.now() + TRY_FOR_MS;
     this.#options.decisions!.inTurn(digest, (done) => this.#tryInLog(asked, digest, untilMs, done));

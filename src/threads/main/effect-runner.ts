@@ -28,7 +28,7 @@ export type EffectRunnerOptions = {
  */
 export class EffectRunner {
   readonly #options: EffectRunnerOptions;
-  /** What has happened since the start, for the metrics. */
+  /** Events since the start, for the metrics. */
   readonly tally = {
     violations: 0,
     budgetExceeded: 0,

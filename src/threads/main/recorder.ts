@@ -18,7 +18,7 @@ export type RecorderOptions = {
   readonly effectRunner: EffectRunner;
   readonly clock: Clock;
   readonly stats: Stats;
-  /** What to do while the audit log cannot be written (docs/spec.md, Audit). */
+  /** The policy while the audit log cannot be written (docs/spec.md, Audit). */
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -91,7 +91,7 @@ export class Recorder {
     try {
       batch.nameUnconfirmed(await durable);
     } catch (error) {
-      // What another gateway has written is in the way: that is no defect.
+      // A row written by another gateway is in the way: that is no defect.
       if (!(error instanceof Refused)) this.#options.onError(error, 'writing to the embedded store');
       batch.settleReports(false);
       if (isRegistration && batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
@@ -185,6 +185,6 @@ export class Recorder {
   }
 }
 
-/** What is answered in place of a reply. */
+/** The answer in place of a reply. */
 type Instead = (reply: AuditedReply['reply']) => AuditedReply['reply'];
 const asItIs: Instead = (reply) => reply;

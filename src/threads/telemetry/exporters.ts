@@ -6,7 +6,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 
 export type Protocol = 'http/protobuf' | 'http/json';
 
-/** Where they send to, with which headers and how long they try, they read from the environment. */
+/** Their targets, headers and time-outs come from the environment. */
 export type Exporters = {
   readonly spans: () => Promise<SpanExporter>;
   readonly metrics: () => Promise<PushMetricExporter>;

@@ -4,7 +4,7 @@ import type { Batch, Items, OnChannel, Signal } from './messages.ts';
 
 const FLUSH_EVERY_MS = 200;
 const MAX_BATCH = 512;
-/** What waits here; beyond it, the newest is dropped and counted. */
+/** Limits the waiting records; beyond it, the newest is dropped and counted. */
 const MAX_WAITING = 2_048;
 /** Batches that the thread of telemetry has not taken yet: a thread that is stuck must not fill the memory. */
 const MAX_UNTAKEN = 4;

@@ -1,4 +1,4 @@
-/** What the threads of the gateway tell the thread of telemetry: plain data, over one broadcast channel. */
+/** Messages of the gateway's threads to the thread of telemetry: plain data, over one broadcast channel. */
 import type { DecisionCause } from '../../core/decision-cause.ts';
 import type { MetricReadings } from '../../system/metrics.ts';
 
@@ -35,7 +35,7 @@ export type Items = {
   readonly traces: readonly CheckRecord[];
   /** Lines of the log of the gateway: JSON. */
   readonly logs: readonly string[];
-  /** One reading of all. */
+  /** A reading of all metrics. */
   readonly metrics: readonly { readonly atMs: number; readonly readings: readonly MetricReadings[] }[];
 };
 
@@ -47,7 +47,7 @@ export type Batch = {
     readonly feed: string;
     readonly number: number;
     readonly items: Items[S];
-    /** What was dropped since the last batch, because too much waited. */
+    /** Counts records dropped since the last batch, because too many waited. */
     readonly dropped: number;
   };
 }[Signal];

@@ -18,7 +18,7 @@ import type { CheckRecord } from './messages.ts';
 const MAX_NAME = 128;
 const MAX_TEXT = 1_024;
 
-/** Of W3C Trace Context, this version and later ones. */
+/** Matches a header of W3C Trace Context, of this version and later ones. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 const OP_ID = /^(?!0{32})([0-9a-f]{32}):(?!0{16})([0-9a-f]{16})$/;
 

@@ -21,7 +21,7 @@ export class Tally {
     return { exported: { ...this.#exported }, dropped: { ...this.#dropped } };
   }
 
-  /** What waits for its export, or is under way. */
+  /** Returns the number of records that wait for their export, or are under way. */
   queued(signal: Signal): number {
     return this.#queued[signal];
   }

@@ -12,7 +12,7 @@ import type { TelemetryThreadOptions } from './telemetry-thread.ts';
 export type TelemetryLinkOptions = {
   readonly protocol: Protocol;
   readonly signals: readonly Signal[];
-  /** Of the thread. */
+  /** The environment of the thread. */
   readonly environment: NodeJS.ProcessEnv;
   readonly version: string;
   /** Between two readings of the metrics. */
@@ -37,7 +37,7 @@ export class TelemetryLink {
   #onClosed: (() => void) | undefined;
   #isClosed = false;
   #counts: { readonly exported: Counts; readonly dropped: Counts } = { exported: NONE, dropped: NONE };
-  /** Those of threads that have died. */
+  /** Counts of threads that have died. */
   #before = { exported: NONE, dropped: NONE };
 
   constructor(options: TelemetryLinkOptions) {
@@ -51,7 +51,7 @@ export class TelemetryLink {
     return this.#options.signals.includes('traces');
   }
 
-  /** Of the main thread's log: JSON. */
+  /** Adds a line of the main thread's log: JSON. */
   addLine(line: string): void {
     this.#logs?.add(line);
   }

@@ -13,7 +13,7 @@ export class Gateway {
   isSuspended = false;
   isGone = false;
   retiredAtMs: number | undefined;
-  /** What is applied here, by the nonces of rows: how much of it is not acted by yet. */
+  /** Applied rows by their nonces: how much of each is not acted by yet. */
   #acting = new Map<string, number>();
   readonly held: (() => void)[] = [];
   readonly listeners: ((from: RunId, message: ClusterMessage) => void)[] = [];
@@ -45,7 +45,7 @@ export class Gateway {
     this.everywhere.say(this.log.place);
   }
 
-  /** What would happen now happens once this process goes on. */
+  /** Runs the call now, or once this process goes on. */
   whenAwake(call: () => void): void {
     if (this.isGone) return;
     if (this.isSuspended) this.held.push(call);
@@ -95,7 +95,7 @@ export class Gateway {
 
   /** Threads take a moment, and sometimes fail. */
   #actLater(nonce: string): Acting {
-    // What was read whole since takes its place.
+    // Rows that were read whole since take its place.
     const acting = this.#acting;
     const left = (more: number): void => void acting.set(nonce, (acting.get(nonce) ?? 0) + more);
     left(1);
@@ -113,7 +113,7 @@ export class Gateway {
     this.state.clear();
     for (const agent of agents) this.state.set(`agents ${agent.identity.agentId}`, agent);
     for (const { kind, id, body } of states) this.state.set(`${kind} ${id}`, body);
-    // Of the server that this was read from.
+    // Rows of the server that this was read from.
     const read = [...this.world.rows.values()].find((rows) => rows.some(({ mark }) => mark === place.mark)) ?? [];
     this.#acting = new Map(read.flatMap(({ seq, nonce }) => (seq <= place.seq ? [[nonce, 0]] : [])));
   }

@@ -29,7 +29,7 @@ type Row = Pick<LogRow, 'seq' | 'nonce' | 'mark'>;
 type Tagged = { readonly tag?: number; readonly credential?: string };
 const tagOf = (entry: Entry): number | undefined => (entry.body as Tagged | null)?.tag;
 
-/** What must hold and does not. */
+/** A broken invariant. */
 export class Broken extends Error {}
 
 export class World {
@@ -42,7 +42,7 @@ export class World {
   readonly #random: () => number;
   #standby: ModelHead;
   #requests: Request[] = [];
-  /** Of callers that have given up. */
+  /** Requests of callers that have given up. */
   #zombies: Request[] = [];
   #sent: Sent[] = [];
   #timers: { readonly atMs: number; readonly call: () => void }[] = [];
@@ -51,7 +51,7 @@ export class World {
   #step = 0;
   #failedOverAt = 0;
   #defect: Broken | undefined;
-  /** What the state must be at each place. */
+  /** The expected state at each place. */
   readonly #expected = new Map<string, string>();
   /** When each was entered first, and where it was last entered. */
   readonly #enteredAt = new Map<number, number>();
@@ -146,7 +146,7 @@ export class World {
       entries.some((each) => each.id === entry.id && tagOf(each) === tag),
     );
     if (inLog.length > 1) this.#broken(`${entry.id} was entered twice`);
-    // What is offered again is as old as it was; what its proposer sends again is decided anew.
+    // An entry that is offered again keeps its age; one that its proposer sends again is decided anew.
     if (entry.at !== undefined && entry.at > (this.#enteredAt.get(tag) ?? entry.at))
       this.#broken(`${JSON.stringify(entry)} says that it is newer than it is`);
     this.#enteredAt.set(tag, entry.at ?? row.atMs);
@@ -470,7 +470,7 @@ export class World {
     for (const [tag, { key, at }] of this.#answered) {
       const known = this.head.state.get(key)?.entry;
       const newest = known === undefined ? undefined : this.#enteredAt.get(tagOf(known) ?? -1);
-      // One that was removed since has nothing to compare with.
+      // An entry that was removed since has nothing to compare with.
       if (known === undefined ? !key.startsWith('agents') : (newest ?? 0) < at)
         this.#broken(`${tag} of ${key} is gone: ${JSON.stringify(this.head.state.get(key))}`);
     }

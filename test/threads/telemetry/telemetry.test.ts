@@ -1,4 +1,4 @@
-/** What becomes of checks and metrics on their way to a collector (docs/opentelemetry.md). */
+/** Checks and metrics on their way to a collector (docs/opentelemetry.md). */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BroadcastChannel } from 'node:worker_threads';

@@ -64,14 +64,16 @@ export function createPostgresLog({ postgres, run, leaseMs }: LogStoreOptions): 
   };
 }
 
-/** Those with one of these credentials, for a gateway that has not applied their registration yet. */
+/** Finds agents with one of these credentials, for a gateway that has not applied their registration yet. */
 export const findAgents = (postgres: Postgres, credentials: readonly SecretDigest[]) =>
   postgres.attempt(async (on) => {
     const { rows } = await on.query<AgentRow>('SELECT * FROM agents WHERE credential = ANY ($1)', [credentials]);
     return rows.map(registrationOf);
   });
 
-/** What the functions of the schema look into; other bodies they keep as text, which takes what `jsonb` does not. */
+/**
+ * Kinds whose bodies the functions of the schema read; other bodies are kept as text, which accepts more than `jsonb`.
+ */
 const READ: ReadonlySet<EntryKind> = new Set(['agents', 'policy']);
 
 const packed = ({ id, body, ...entry }: Entry): Entry => ({

@@ -7,7 +7,7 @@ import { attemptAsRun } from './as-run.ts';
 
 const MAY_STILL_RUN = 'SV003';
 
-/** What a run of before has spent, by owner and period: exact, since its data directory is here. */
+/** The spending of an earlier run, by owner and period: exact, since its data directory is here. */
 export type Settlement = {
   readonly run: RunId;
   readonly owners: readonly string[];
@@ -26,12 +26,12 @@ export type MembersOptions = {
   readonly settles: () => Settlement | undefined;
 };
 
-/** What a run has granted is freed, or may be charged, this long after its end: reservations have expired by then. */
+/** Grants of a run are freed, or may be charged, this long after its end: reservations have expired by then. */
 const RESERVATION_MS = 10 * 60_000;
 /** Accounts of one statement, which holds up those who want one of them. */
 const SETTLED_AT_ONCE = 1_000;
 const TIDIED_AT_ONCE = 1_000;
-/** What is left then is for the next time, or another gateway. */
+/** The rest is left for the next time, or another gateway. */
 const MOST_STEPS = 20;
 
 export type NodeRow = {

@@ -43,7 +43,7 @@ export function createPostgresPolicies(postgres: Postgres): PolicyShelf {
   };
 }
 
-/** Of all gateways: a set is entered by the step that puts it in force. */
+/** In a cluster, a set is entered by the step that puts it in force. */
 export function createPostgresPolicyVersions(postgres: Postgres, shelf: Pick<PolicyShelf, 'read'>): PolicyVersions {
   return {
     list: () =>

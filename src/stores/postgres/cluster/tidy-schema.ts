@@ -44,7 +44,7 @@ ${removal}    DELETE FROM cluster_node n WHERE state = 'retired' AND ended_at < 
   END $$;
 `;
 
-/** Whoever follows the changes has heard of these. */
+/** All gateways that follow the changes have heard of these. */
 const REMOVED_ROWS = `    DELETE FROM cluster_state WHERE (kind, id) IN (
       SELECT kind, id FROM cluster_state WHERE removed AND changed_at < now() - interval '1 day' LIMIT p_most);
     GET DIAGNOSTICS gone = ROW_COUNT;

@@ -78,7 +78,7 @@ describe('the head of the log in the database', () => {
       const at = upTo(1);
       const side = [one, two][at]!;
       const place = places[at]!;
-      // What comes again under its nonce is answered the same.
+      // A repeated nonce gets the same answer.
       if (upTo(4) > 0)
         last = {
           nonce: randomUUID(),

@@ -1,4 +1,4 @@
-/** What a change of a rule says, key by key. Pure. */
+/** Compares a rule's change key by key. Pure. */
 type Written = Readonly<Record<string, unknown>> | null;
 export type ChangedKey = {
   readonly key: string;
