@@ -46,10 +46,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard during an incident', 
 
   test('stops a team for good by a halt that says what it stops, and is released', async () => {
     const page = await signedIn();
-    const ask = await agent('halted', 'search', 'one');
+    const ask = await agent('umbrella', 'search', 'one');
     await ask('halt-1');
-    await (await agent('halted', 'search', 'two'))('halt-2');
-    await goTo(page, '/operations?org_id=halted');
+    await (await agent('umbrella', 'search', 'two'))('halt-2');
+    await goTo(page, '/operations?org_id=umbrella');
     await rowOf(page, 'halt-1:s')
       .getByRole('button', { name: /^Terminate/ })
       .click();
@@ -71,12 +71,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard during an incident', 
 
     await page.getByRole('link', { name: 'Overview', exact: true }).first().click();
     await main(page).getByText('runaway').first().waitFor();
-    await page.getByRole('button', { name: 'Release team halted / search' }).click();
+    await page.getByRole('button', { name: 'Release team umbrella / search' }).click();
     await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('fixed');
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
-    await page.getByRole('button', { name: 'Release team halted / search' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Release team umbrella / search' }).waitFor({ state: 'detached' });
     await ask('halt-4');
-    await goTo(page, '/operations?org_id=halted');
+    await goTo(page, '/operations?org_id=umbrella');
     await stateOf(rowOf(page, 'halt-4:s'), 'running');
   });
 
