@@ -173,6 +173,31 @@ describe('svc hooks', () => {
     );
   });
 
+  test('doctor says which hook fired last to who may read the log, and no dry run', async () => {
+    const home = openHome();
+    const agent = { org_id: 'acme', team_id: 'dev', agent_id: 'fired' };
+    const { credential_token: token } = (await gateway.call('POST', '/api/v1/agents', { agent })).body;
+    await home.svc(['install', 'claude-code', '--url', gateway.url]);
+    const examined = (...more: readonly string[]) => home.svc(['doctor', 'claude-code', ...more], '', token);
+    const asAdmin = ['--api-url', gateway.url, '--api-key', ADMIN_KEY];
+    expect(await examined()).toMatchObject({ status: 0, stderr: expect.stringContaining('fired last, log in') });
+    const wrong = await examined('--api-url', gateway.url, '--api-key', 'wrong');
+    expect(wrong).toMatchObject({ status: 0, stderr: expect.stringContaining('fired last, log in') });
+    expect(await examined(...asAdmin)).toMatchObject({
+      stderr: expect.stringContaining('No hook of it has fired yet'),
+    });
+    const tool = { tool_name: 'Bash', tool_input: { command: 'git status' }, tool_use_id: 'u' };
+    await gateway.call(
+      'POST',
+      '/api/v1/hooks/claude-code',
+      { session_id: 's', cwd: '/repo', hook_event_name: 'PreToolUse', ...tool },
+      token,
+    );
+    expect((await examined(...asAdmin)).stderr).toMatch(
+      /fired last at \S+: process\.exec git status, \w+ \(entry \d+\)/,
+    );
+  });
+
   test('an agent that it does not know is a mistake', async () => {
     const home = openHome();
     for (const verb of ['install', 'uninstall', 'doctor', 'run'])

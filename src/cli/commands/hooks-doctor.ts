@@ -9,9 +9,11 @@ import { readText } from '../../coding-agents/files.ts';
 import type { CodingAgent, Fields } from '../../coding-agents/tools.ts';
 import { agentKeyOf, parseAgentKey } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
-import { EXIT, type ExitStatus } from '../errors.ts';
+import { CliError, EXIT, type ExitStatus } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
+import { Api } from '../remote/api.ts';
 import { note } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
 import { agentOf, fileOf, installationOf, onFile } from './hooks.ts';
 
 /** The settings of an agent, and the hooks of ours in them. */
@@ -51,8 +53,39 @@ export const doctor: Run = async (invocation) => {
   note(
     `${agent.title} asks the gateway at ${asking.url} as ${answer.agent}, by ${path}, and runs no tool while it is away.`,
   );
+  note(await lastAsked(invocation, asking.url, answer.agent));
   return EXIT.done;
 };
+
+const HOOK_EVENTS = 'ActionAllowed,ActionDenied,BudgetLimitExceeded,ApprovalRequested';
+/** The newest entries may be our own dry runs. */
+const LOOKED_AT = 50;
+
+/** Which hook has fired last, where the credential of `svc` may read the log of this gateway. */
+async function lastAsked(invocation: Invocation, url: string, name: string): Promise<string> {
+  const agent = parseAgentKey(name);
+  try {
+    const api = await Api.of(invocation);
+    const isThere = new URL(api.target.apiUrl).origin === new URL(url).origin;
+    if (isThere && agent !== undefined && (await api.bearer()) !== undefined) {
+      const query = {
+        ...(agent.orgId !== '' && { org_id: agent.orgId }),
+        ...{ team_id: agent.teamId, agent_id: agent.agentId, event_type: HOOK_EVENTS },
+      };
+      const { rows } = await api.list('/api/v1/logs', 'entries', { query, limit: LOOKED_AT });
+      const last = rows.find(({ payload }) => isMapping(payload) && payload.dry_run !== true);
+      if (last === undefined) return 'No hook of it has fired yet, as far back as was looked: have it use a tool.';
+      const { action, resource } = fieldsOf(last.payload);
+      const answer = last.event_type === 'ApprovalRequested' ? 'pending' : last.decision;
+      return printable(
+        `Its hook fired last at ${String(last.timestamp)}: ${[action, resource].join(' ').trim()}, ${String(answer)} (entry ${String(last.id)}).`,
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+  }
+  return `To see which hook fired last, log in: svc login --api-url ${url}`;
+}
 
 /** From the first hook of ours: all are installed at once. */
 function askingOf(agent: CodingAgent, { own }: Installed): Asking {
