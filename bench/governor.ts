@@ -2,6 +2,7 @@
  * How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep
  * hold it up? Two workloads: *same* asks about one action and resource, *distinct* about a resource of 40 characters of
  * its own for each operation. What ten limits that apply add to a check is measured with *same*, in turns of a slice.
+ * What a shadow adds to a check is measured with both.
  */
 
 import { encodeDraft } from '../src/core/audit/audit-line.ts';
@@ -10,16 +11,18 @@ import { BudgetTracker } from '../src/core/budget/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
 import type { Principal } from '../src/core/identity/roles.ts';
+import { Shadow } from '../src/core/policy/shadow.ts';
 import { TimedSlices } from '../src/limits/timed-slices.ts';
 import { randomHashKey } from '../src/system/hash-key.ts';
 import { isBrief } from './lib/options.ts';
-import { heading, line } from './lib/report.ts';
-import { governorPolicies, limitedPolicies } from './policies/governor.ts';
+import { heading, line, median } from './lib/report.ts';
+import { governorPolicies, limitedPolicies, policiesOf } from './policies/governor.ts';
 
 const AGENTS = 1_000;
 const OPS = isBrief ? 20_000 : 1_000_000;
 const SLICE = 10_000;
 const RECHECKS = isBrief ? 1 : 50;
+const SHADOW_ROUNDS = isBrief ? 1 : 15;
 const ADMIN: Principal = { subject: 'key:bench', scopes: ['admin'], orgId: null };
 const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
 
@@ -124,6 +127,35 @@ function measureRechecks(governor: Governor, workload: Workload): void {
   );
 }
 
+/** In turns, so that a mood of the machine meets all of them. */
+function measureShadow(governor: Governor, workload: Workload): void {
+  const checks = Array.from({ length: SLICE }, (_, at) => commandOf(workload, at));
+  const shadows = {
+    none: undefined,
+    agreeing: new Shadow('agreeing', governorPolicies()),
+    differing: new Shadow('differing', policiesOf([])),
+  };
+  const tookUs: Record<keyof typeof shadows, number[]> = { none: [], agreeing: [], differing: [] };
+  for (let round = 0; round < SHADOW_ROUNDS; round += 1)
+    for (const [name, shadow] of Object.entries(shadows) as [keyof typeof shadows, Shadow | undefined][]) {
+      governor.shadow = shadow;
+      const startedMs = performance.now();
+      for (const command of checks)
+        for (const effect of governor.apply<'check'>(command, NOW_MS).effects)
+          if (effect.kind === 'audit') encodeDraft(effect.draft, NOW_MS);
+      tookUs[name].push(((performance.now() - startedMs) * 1000) / SLICE);
+    }
+  governor.shadow = undefined;
+  const without = median(tookUs.none);
+  line(`${workload.name}: a check takes longer with a shadow that agrees`, median(tookUs.agreeing) - without, 'µs');
+  line(
+    `${workload.name}: a check takes longer with a shadow that differs`,
+    median(tookUs.differing) - without,
+    'µs',
+    'goal: at most 2; audit line included',
+  );
+}
+
 function measureSweep(governor: Governor): void {
   for (let at = 0; at < OPS; at += 1)
     governor.apply<'control-op'>(
@@ -171,6 +203,7 @@ for (const [at, workload] of WORKLOADS.entries()) {
   const governor = newGovernor();
   measureNewOperations(governor, workload);
   measureRechecks(governor, workload);
+  measureShadow(governor, workload);
   if (at === WORKLOADS.length - 1) measureSweep(governor);
 }
 measureLimits();
