@@ -130,9 +130,8 @@ export class Checker {
     const outcome = this.#check(command, nowMs);
     // A check that has to wait for others is decided again.
     if (!outcome.reply.ok || outcome.short !== undefined || outcome.turn !== undefined) return outcome;
-    const effects = [...outcome.effects];
-    shadow.finish(effects);
-    return { ...outcome, effects };
+    shadow.finish(outcome.effects);
+    return outcome;
   }
 
   #check(command: CheckCommand, nowMs: number): Outcome<'check'> {
