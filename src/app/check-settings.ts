@@ -9,7 +9,7 @@ import { STARTER_POLICY } from './package-files.ts';
 import { tlsPathsOf } from './start-tls.ts';
 
 /** Files that are read as they are, by the settings that name them. */
-const FILES = ['SVC_BUS_CA_FILE', 'SVC_BUS_CREDENTIALS_FILE'] as const;
+const FILES = ['SVC_BUS_CA_FILE', 'SVC_BUS_CERT_FILE', 'SVC_BUS_KEY_FILE', 'SVC_BUS_CREDENTIALS_FILE'] as const;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -132,6 +132,13 @@ export const VARIABLES = {
     undefined,
     'certificates (PEM) of the authorities that sign for the servers of `SVC_BUS_URL`; unset: those that Node.js knows',
   ),
+  SVC_BUS_CERT_FILE: variable(
+    text,
+    'a path',
+    undefined,
+    'certificate (PEM) of this gateway for servers of `SVC_BUS_URL` that verify one',
+  ),
+  SVC_BUS_KEY_FILE: variable(text, 'a path', undefined, 'private key (PEM) of the certificate in `SVC_BUS_CERT_FILE`'),
   SVC_BUS_CREDENTIALS_FILE: variable(
     text,
     'a path',

@@ -61,14 +61,23 @@ function busConflictsIn({
   SVC_CLUSTER: cluster,
   SVC_BUS_URL: servers,
   SVC_BUS_CA_FILE: caFile,
+  SVC_BUS_CERT_FILE: certificateFile,
+  SVC_BUS_KEY_FILE: keyFile,
   SVC_BUS_CREDENTIALS_FILE: credentialsFile,
-}: Pick<Config, 'SVC_CLUSTER' | 'SVC_BUS_URL' | 'SVC_BUS_CA_FILE' | 'SVC_BUS_CREDENTIALS_FILE'>): readonly string[] {
+}: Pick<
+  Config,
+  'SVC_CLUSTER' | 'SVC_BUS_URL' | `SVC_BUS_${'CA' | 'CERT' | 'KEY' | 'CREDENTIALS'}_FILE`
+>): readonly string[] {
   const conflicts: string[] = [];
   const [first] = servers ?? [];
   if (first !== undefined && cluster === undefined)
     conflicts.push('SVC_BUS_URL requires SVC_CLUSTER=on; a gateway alone has nobody to send messages to');
   if (caFile !== undefined && first?.isTls !== true)
     conflicts.push('SVC_BUS_CA_FILE requires SVC_BUS_URL with tls://, because nothing else is encrypted');
+  if ((certificateFile === undefined) !== (keyFile === undefined))
+    conflicts.push('SVC_BUS_CERT_FILE and SVC_BUS_KEY_FILE require each other: a certificate and its private key');
+  else if (certificateFile !== undefined && first?.isTls !== true)
+    conflicts.push('SVC_BUS_CERT_FILE requires SVC_BUS_URL with tls://, because nothing else is encrypted');
   if (credentialsFile !== undefined && (first === undefined || first.user !== undefined || first.token !== undefined))
     conflicts.push('SVC_BUS_CREDENTIALS_FILE requires SVC_BUS_URL, without credentials in it');
   return conflicts;

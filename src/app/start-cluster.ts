@@ -171,8 +171,13 @@ function createBus(
 ): NatsBus | PostgresBus {
   const servers = config.SVC_BUS_URL;
   if (servers === undefined) return new PostgresBus({ ...frames, url, log });
-  const { SVC_BUS_CA_FILE: caFile, SVC_BUS_CREDENTIALS_FILE: credentialsFile } = config;
-  return new NatsBus({ ...frames, servers, caFile, credentialsFile, name: `svc-gateway ${name}`, log });
+  const files = {
+    caFile: config.SVC_BUS_CA_FILE,
+    certificateFile: config.SVC_BUS_CERT_FILE,
+    keyFile: config.SVC_BUS_KEY_FILE,
+    credentialsFile: config.SVC_BUS_CREDENTIALS_FILE,
+  };
+  return new NatsBus({ ...frames, ...files, servers, name: `svc-gateway ${name}`, log });
 }
 
 /** Without a bus a gateway starts all the same, but not with settings by which it will never have one. */

@@ -22,6 +22,9 @@ export type NatsBusOptions = FramesOptions & {
   readonly servers: readonly NatsServer[];
   /** The certificate authorities of the servers; undefined: those that Node.js knows. */
   readonly caFile: string | undefined;
+  /** A certificate (PEM) for servers that want to see one, and its key. */
+  readonly certificateFile?: string | undefined;
+  readonly keyFile?: string | undefined;
   /** The file that `nsc` calls creds; undefined: the URLs carry the credentials. */
   readonly credentialsFile: string | undefined;
   /** Shown in the lists of the server. */
@@ -47,6 +50,9 @@ const MAX_TEXT_BYTES = 128 * 1024;
 const LEAST_PAYLOAD = 8 * 1024;
 
 const AUTH_CODES = /^(?:AUTHORIZATION_VIOLATION|AUTHENTICATION_EXPIRED|ACCOUNT_EXPIRED|BAD_CREDS|BAD_AUTHENTICATION)$/;
+/** The server wants to see a certificate, or does not trust the one that it has seen. */
+const ASKED_CODES =
+  /ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_REQUIRED|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|CERTIFICATE_EXPIRED)$/;
 const TLS_CODES =
   /^(?:TLS$|EPROTO$|ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_)/;
 
@@ -211,10 +217,13 @@ export class NatsBus implements Bus {
   }
 
   async #optionsFor({ host, port, isTls, user, password, token }: NatsServer): Promise<ConnectionOptions> {
-    const { caFile, credentialsFile, name } = this.#options;
+    const { caFile, certificateFile, credentialsFile, keyFile, name } = this.#options;
     const { credsAuthenticator } = await import('nats');
     const credentials = credentialsFile === undefined ? undefined : await fileIn('CREDENTIALS', credentialsFile);
     const ca = caFile === undefined ? undefined : (await fileIn('CA', caFile)).toString();
+    const cert = certificateFile === undefined ? undefined : (await fileIn('CERT', certificateFile)).toString();
+    const key = keyFile === undefined ? undefined : (await fileIn('KEY', keyFile)).toString();
+    const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
     return {
       servers: [`${isIP(host) === 6 ? `[${host}]` : host}:${port}`],
       name,
@@ -222,7 +231,7 @@ export class NatsBus implements Bus {
       ...(token !== undefined && { token }),
       ...(credentials && { authenticator: credsAuthenticator(credentials) }),
       // The certificate has to be for the name in the settings, which the client forgets without these.
-      tls: isTls ? ({ host, ...(isIP(host) === 0 && { servername: host }), ...(ca && { ca }) } as object) : null,
+      tls: isTls ? ({ host, ...(isIP(host) === 0 && { servername: host }), ...files } as object) : null,
       resolve: false,
       reconnect: false,
       ignoreClusterUpdates: true,
@@ -341,6 +350,10 @@ function refusalBy(server: NatsServer, error: unknown): BusRefused | undefined {
     return new BusRefused(
       `the credentials are refused by ${why}; correct those in SVC_BUS_URL, or in the file of SVC_BUS_CREDENTIALS_FILE`,
     );
+  if (ASKED_CODES.test(code))
+    return new BusRefused(
+      `${addressOf(server)} verifies certificates (${code}); name one that it trusts in SVC_BUS_CERT_FILE, and its key in SVC_BUS_KEY_FILE`,
+    );
   if (TLS_CODES.test(code))
     return new BusRefused(
       `no encrypted connection to ${why} (${code}); name the authority of its certificate in SVC_BUS_CA_FILE, and in SVC_BUS_URL a host that it is for`,
@@ -351,7 +364,7 @@ function refusalBy(server: NatsServer, error: unknown): BusRefused | undefined {
 const forbiddenBy = (server: NatsServer, what: string): BusRefused =>
   new BusRefused(`${addressOf(server)} does not permit a ${what}; allow the user to publish and subscribe to svc.>`);
 
-async function fileIn(setting: 'CA' | 'CREDENTIALS', path: string): Promise<Buffer> {
+async function fileIn(setting: 'CA' | 'CERT' | 'KEY' | 'CREDENTIALS', path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {

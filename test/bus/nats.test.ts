@@ -28,7 +28,7 @@ function busTo(url: string, options: Partial<NatsBusOptions> = {}): TestBus {
   const bus = new NatsBus({ self: run, secret: SECRET, servers, ...files, name: 'test', log, ...options });
   onTestFinished(() => bus.close());
   const ids: number[] = [];
-  bus.onMessage((_, message) => ids.push((message as { id: number }).id));
+  bus.onMessage((_, message) => ids.push((message as { seq: number }).seq));
   return { bus, run, ids, said };
 }
 
@@ -159,6 +159,22 @@ describe.skipIf(NATS_SERVER === undefined)('the bus over NATS', () => {
     writeFileSync(credentialsFile, 'nothing of the kind');
     expect(await refusedBy(url, { caFile, credentialsFile })).toMatch(
       /^BusRefused: the credentials are refused by loc/,
+    );
+  });
+
+  test('shows its certificate to a server that verifies one', async () => {
+    const { certFile } = certificate;
+    const keyFile = join(dirname(certFile), 'key.pem');
+    const verifying = await startNats(
+      `tls { cert_file: "${certFile}", key_file: "${keyFile}", ca_file: "${certFile}", verify: true }`,
+    );
+    const url = `tls://localhost:${verifying.port}`;
+    const shown = { caFile: certFile, certificateFile: certFile, keyFile };
+    const [here, there] = [await openBus(url, shown), await openBus(url, shown)];
+    here.bus.send('all', confirm(1));
+    await eventually(() => expect(there.ids).toEqual([1]));
+    expect(await refusedBy(url, { caFile: certFile })).toMatch(
+      /^BusRefused: localhost:\d+ verifies certificates \(.*CERTIFICATE.*\); name one that it trusts in SVC_BUS_CERT_FILE/,
     );
   });
 

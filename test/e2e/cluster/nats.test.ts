@@ -118,9 +118,12 @@ describe.skipIf(NATS_SERVER === undefined)('gateways with NATS as their bus', ()
     await expect(startMember('wrong', { SVC_BUS_URL: `nats://svc:wrong@127.0.0.1:${nats.port}` })).rejects.toThrow(
       /cannot use the bus in SVC_BUS_URL: the credentials are refused by 127\.0\.0\.1:\d+/,
     );
-    const contradicting = { SVC_CLUSTER: '', SVC_BUS_CA_FILE: '/ca.pem', SVC_BUS_CREDENTIALS_FILE: '/svc.creds' };
+    const contradicting = {
+      ...{ SVC_CLUSTER: '', SVC_BUS_CA_FILE: '/ca.pem', SVC_BUS_CREDENTIALS_FILE: '/svc.creds' },
+      SVC_BUS_CERT_FILE: '/cert.pem',
+    };
     await expect(startMember('wrong', contradicting)).rejects.toThrow(
-      /SVC_BUS_URL requires SVC_CLUSTER=on.*\n.*SVC_BUS_CA_FILE requires .*\n.*SVC_BUS_CREDENTIALS_FILE requires/,
+      /SVC_BUS_URL requires SVC_CLUSTER=on.*\n.*SVC_BUS_CA_FILE requires .*\n.*require each other.*\n.*SVC_BUS_CREDENTIALS_FILE requires/,
     );
   });
 
