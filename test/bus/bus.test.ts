@@ -95,7 +95,7 @@ const ADAPTERS: readonly Adapter[] = [
 ];
 
 const confirm = (id: number): ClusterMessage => ({ type: 'appended', seq: id });
-const idsOf = ({ heard }: TestBus): number[] => heard.map(({ message }) => (message as { id: number }).id);
+const idsOf = ({ heard }: TestBus): number[] => heard.map(({ message }) => (message as { seq: number }).seq);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
 
 for (const { name, isHere, place, create, intrude } of ADAPTERS)
