@@ -57,10 +57,12 @@ export class Recorder {
     const { io, replies } = batch;
     const { audit, threads } = this.#options;
     const isAwaited = threads.isHere(io) || batch.signals.length > 0 || batch.isConfirmed;
-    const place: Place | undefined = audit.append(batch.entriesFor(isAwaited), {
+    // An audit log on this thread has written them before `append` returns.
+    let place: Place | undefined;
+    place = audit.append(batch.entriesFor(isAwaited), {
       written: (firstId) => {
         this.#settle(batch);
-        if (batch.isConfirmed) void this.#releaseLater(batch, firstId, place);
+        if (batch.isConfirmed) void this.#releaseLater(batch, firstId, () => place);
         else threads.release(io, firstId, replies);
       },
       lost: () => this.#lose(batch),
@@ -68,7 +70,7 @@ export class Recorder {
     if (place !== undefined && !batch.isConfirmed) threads.hold(io, { type: 'held', ...place, replies });
   }
 
-  async #releaseLater(batch: Batch, firstId: number, place: Place | undefined): Promise<void> {
+  async #releaseLater(batch: Batch, firstId: number, placeOf: () => Place | undefined): Promise<void> {
     const { threads, onError } = this.#options;
     try {
       await batch.confirmed();
@@ -76,6 +78,7 @@ export class Recorder {
       onError(error, 'waiting for other gateways');
     }
     const { io, replies } = batch;
+    const place = placeOf();
     threads.release(io, firstId, replies);
     if (place !== undefined) threads.hold(io, { type: 'held', ...place, replies });
     threads.flush(io);

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { Batch } from '../../../src/threads/main/batch.ts';
+import { Recorder, type RecorderOptions } from '../../../src/threads/main/recorder.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId, SIBLING } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
@@ -34,6 +36,40 @@ describe('recorder', () => {
     expect(governor.ops.find(opId('t:2'), 'acme')).toBeUndefined();
     expect(await replyTo(read!)).toMatchObject({ ok: true });
     expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
+  });
+
+  test('an answer waits for other gateways, also with the log on this thread', async () => {
+    const released: unknown[] = [];
+    const recorder = new Recorder({
+      audit: {
+        append: (_: unknown, { written }: { readonly written: (firstId: number) => void }) => {
+          written(7);
+          return { batch: 1, firstId: 7, failures: 0 };
+        },
+      },
+      threads: {
+        isHere: () => true,
+        release: (_: number, firstId: number, replies: readonly unknown[]) => released.push([firstId, ...replies]),
+        hold: () => undefined,
+        flush: () => undefined,
+      },
+      controlStreams: { of: () => [] },
+      onError: (error: unknown) => released.push(error),
+    } as unknown as RecorderOptions);
+    const batch = new Batch(1, 0, 0);
+    batch.begin();
+    batch.addEntry({ eventType: 'OpPaused', lineage: CRAWLER, actor: 'key:a', opId: opId('t:1') } as never);
+    batch.add(3, controlOf('t:1', 'pause'), { ok: true, value: {} } as never, undefined);
+    let confirm: (names: readonly string[]) => void = () => undefined;
+    batch.confirmLater(new Promise((resolve) => (confirm = resolve)));
+    recorder.finish(batch);
+    await sleep(0);
+    expect(released).toEqual([]);
+    confirm(['two']);
+    await sleep(0);
+    expect(released).toEqual([
+      [7, expect.objectContaining({ id: 3, reply: expect.objectContaining({ unconfirmed: ['two'] }) })],
+    ]);
   });
 
   test('an unrecorded check of a running operation is denied, and it stays running', async () => {
