@@ -32,7 +32,7 @@ describe('policy examples', () => {
     ['starter', 13],
     ['coding-agent', 17],
     ['support-agent', 15],
-    ['research-fleet', 13],
+    ['research-fleet', 15],
   ])('every case of the example %s holds', async (name, count) => {
     const policies = await loadPolicies(`${FOLDER}${name}.yaml`);
     if (!policies.ok) throw new Error(policies.fault.map(renderPolicyProblem).join('\n'));
