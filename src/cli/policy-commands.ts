@@ -42,7 +42,7 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
   },
   {
     synopsis: 'policy history',
-    summary: 'list the sets of policies that were in force',
+    summary: 'list the sets that were in force',
     options: [LIMIT],
     example: 'svc policy history',
     load: async () => (await import('./commands/policy-life.ts')).history,
@@ -55,7 +55,7 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
   },
   {
     synopsis: 'policy show <version>',
-    summary: 'print the files of a set that was in force',
+    summary: 'print the files of a set once in force',
     options: [{ flags: '--out <dir>', meaning: 'write them into this folder instead' }],
     example: 'svc policy show 0f1e2d3c4b5a6978 --out before',
     load: async () => (await import('./commands/policy-life.ts')).showVersion,
