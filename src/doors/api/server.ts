@@ -254,6 +254,10 @@ export const overLimitOfStranger = (link: Link, address: string): ReturnType<typ
 class RouteHead extends GuardedHead {
   readonly headers = new Map<string, string>();
 
+  get traceparent(): string | undefined {
+    return this.headers.get('traceparent');
+  }
+
   protected override take(name: string, value: string): void {
     this.headers.set(name, value);
     super.take(name, value);
