@@ -1,5 +1,6 @@
 import { type Approval, isOpen } from '../core/approvals/approval.ts';
 import type { ApprovalTurns } from '../core/approvals/approvals.ts';
+import type { AgentKey } from '../core/base/ids.ts';
 import type { Command, CommandType } from '../core/commands.ts';
 import type { Effect, StateTable } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
@@ -51,6 +52,8 @@ export class LogDecisions implements SharedDecisions {
   #isDeciding = false;
   /** Commands that wait for a decision about the same thing. */
   readonly #waiting = new Map<string, (() => void)[]>();
+  /** Decided trials whose answers need not wait for other gateways. */
+  readonly #awaitsNobody = new WeakSet<Trial>();
   /** Sequence numbers for the signals of such a decision. */
   #sequences: number[] = [];
 
@@ -81,8 +84,10 @@ export class LogDecisions implements SharedDecisions {
     return { command, digest, nowMs, outcome: tried.value, entries, ids: tried.ids };
   }
 
-  decide({ command, digest, nowMs, ids }: Trial): Outcome {
+  decide(trial: Trial): Outcome {
+    const { command, digest, nowMs, ids } = trial;
     const { governor } = this.#options;
+    if (trial.entries.every((entry) => isUse(entry) || this.#isNewcomer(entry))) this.#awaitsNobody.add(trial);
     return this.#within(digest, false, ids, () => governor.apply<CommandType>(command as never, nowMs)).value;
   }
 
@@ -118,8 +123,15 @@ export class LogDecisions implements SharedDecisions {
     return this.#options.log.follow();
   }
 
-  async confirmed(accepted: Accepted, { entries }: Trial): Promise<readonly string[]> {
-    return entries.every(isUse) ? [] : this.#options.everywhere.pass(accepted);
+  async confirmed(accepted: Accepted, trial: Trial): Promise<readonly string[]> {
+    return this.#awaitsNobody.has(trial) ? [] : this.#options.everywhere.pass(accepted);
+  }
+
+  /** A new agent takes no token from anybody: others look for one that they do not know. */
+  #isNewcomer({ kind, id, body }: Entry): boolean {
+    return (
+      kind === 'agents' && body !== null && this.#options.governor.agents.registrationOf(id as AgentKey) === undefined
+    );
   }
 
   #entriesOf({ effects }: Outcome, nowMs: number): readonly Entry[] {

@@ -104,6 +104,13 @@ describe('gateways with one log', () => {
     expect(decisionOf(three, 't:4')).toBe('deny');
   });
 
+  test('wait for nobody with a new agent, and for all with a rotation of its token', async () => {
+    three.isStopped = true;
+    const [first, rotated] = ['first', 'second'].map((token) => registering('newcomer', token));
+    expect(await settled(one.decide(first!))).toMatchObject({ ok: true, unconfirmed: [] });
+    expect(await settled(one.decide(rotated!))).toMatchObject({ ok: true, unconfirmed: ['three'] });
+  });
+
   test('do what was not answered once, and say so', async () => {
     world.losesAnswers = 2;
     expect(await settled(one.decide(halting('h')))).toMatchObject({ ok: true, unconfirmed: [] });

@@ -213,7 +213,9 @@ export class LogGateway {
       this.#decisions.propose(trial, {
         accepted: (accepted) => {
           const { reply } = this.#decisions.decide(trial);
-          void this.everywhere.pass(accepted).then((unconfirmed) => resolve(Object.assign({ unconfirmed }, reply)));
+          void this.#decisions
+            .confirmed(accepted, trial)
+            .then((unconfirmed) => resolve(Object.assign({ unconfirmed }, reply)));
         },
         refused: (verdict) =>
           resolve(
