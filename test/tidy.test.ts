@@ -61,7 +61,8 @@ const areaOf = (path: string): string =>
 
 /** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['app', 'audit-log', 'client', 'coding-agents', 'core', 'mcp', 'policy-files', 'system'],
+  cli: ['app', 'audit-log', 'client', 'coding-agents', 'core', 'load', 'mcp', 'policy-files', 'system'],
+  load: ['client', 'doors'],
   workers: ['core', 'stores', 'threads'],
   app: [
     'accounts',
@@ -214,6 +215,7 @@ describe('tidy', () => {
     'fast-jwt': ['src/threads/crypto/token-work.ts'],
     'get-east-asian-width': ['src/cli/terminal/width.ts'],
     'ipaddr.js': ['src/core/base/client-address.ts', 'src/webhooks/address.ts'],
+    'hdr-histogram-js': ['src/load/measurements.ts'],
     lmdb: ['src/stores/embedded/lmdb.ts'], // reads the store of earlier releases once
     msgpackr: ['src/threads/codec.ts'],
     'msgpackr-extract': [], // of lmdb; named to keep all who install the package to one release of it

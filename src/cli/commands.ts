@@ -41,6 +41,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'audit', summary: 'verify and export the audit log, and send it elsewhere' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
   { name: 'hooks', summary: 'have coding agents ask before they use a tool' },
+  { name: 'load', summary: 'measure how long agents wait for the gateway' },
   { name: 'completion', summary: 'print completions for bash, zsh or fish' },
 ];
 

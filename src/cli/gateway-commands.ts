@@ -1,7 +1,22 @@
 /** The commands of `svc` that start the gateway, and that say how it is. */
-import type { CommandRow } from './command-row.ts';
+import type { CommandRow, OptionRow } from './command-row.ts';
 import { refuseOldNode } from './old-node.ts';
 import { ensureYoungGeneration } from './young-generation.ts';
+
+const LOAD: readonly OptionRow[] = [
+  { flags: '--rate <checks>', meaning: 'checks a second (default: 1000)' },
+  { flags: '--duration <time>', meaning: 'such as 60s or 10m (default: 10s)' },
+  { flags: '--protocol <protocol>', meaning: 'how to ask', choices: ['connect', 'grpc', 'stream'] },
+  { flags: '--connections <count>', meaning: 'default: 64, or 4 over gRPC' },
+  { flags: '--agents <count>', meaning: 'registered for the load, and removed (default: 10)' },
+  { flags: '--org <org>', meaning: 'of the agents (default: svc-load)' },
+  { flags: '--action <action>', meaning: 'what is checked (default: tool.call)' },
+  { flags: '--resource <resource>', meaning: 'and on what (default: web_search)' },
+  { flags: '--grpc <host:port>', meaning: 'the gRPC address (default: SVC_GATEWAY_GRPC, or port 50051)' },
+  { flags: '--html <file>', meaning: 'write a report with pictures' },
+  { flags: '--p99 <time>', meaning: 'exit with 1 if more than 1 % wait longer, such as 5ms' },
+  { flags: '--errors <count>', meaning: 'exit with 1 if more checks fail' },
+];
 
 export const GATEWAY_COMMANDS: readonly CommandRow[] = [
   {
@@ -31,5 +46,12 @@ export const GATEWAY_COMMANDS: readonly CommandRow[] = [
         process.exitCode = await (await import('./serve.ts')).serve(env);
       };
     },
+  },
+  {
+    synopsis: 'load',
+    summary: 'measure how long agents wait at a given rate, each from when its check was due',
+    options: LOAD,
+    example: 'svc load --rate 5000 --duration 60s --p99 5ms --html report.html',
+    load: async () => (await import('./commands/load.ts')).run,
   },
 ];

@@ -234,7 +234,7 @@ describe('help', () => {
         .split(' ')
         .filter((word) => word !== '');
     };
-    expect(complete('svc', 'lo')).toEqual(['login', 'logout', 'logs']);
+    expect(complete('svc', 'lo')).toEqual(['login', 'logout', 'logs', 'load']);
     expect(complete('svc', 'ops', 'p')).toEqual(['pause']);
     expect(complete('svc', '--context', 'prod', 'ops', 're')).toEqual(['resume']);
     expect(complete('svc', 'ops', 'ls', '--st')).toEqual(['--state']);
@@ -266,7 +266,7 @@ describe('help', () => {
           .stdout.split('\n')
           .map((row) => row.split('\t')[0] ?? '')
           .filter((word) => word !== '');
-      expect(complete('svc lo')).toEqual(['login', 'logout', 'logs']);
+      expect(complete('svc lo')).toEqual(['login', 'logout', 'logs', 'load']);
       expect(complete('svc --context prod ops p')).toEqual(['pause']);
       expect(complete('svc ops ls --state ')).toEqual(['completing', 'paused', 'pending', 'running', 'terminated']);
       expect(complete('svc whoami -o ')).toEqual(['json', 'table', 'yaml']);
