@@ -5,21 +5,19 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rm
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { BUNDLED, BUNDLED_IN_DASHBOARD } from './bundled.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** As deep as the files that look for others from where they are, such as `system/worker-file.ts`. */
 const CHUNKS = 'chunks';
-/**
- * Bundles libraries in plain JavaScript of which nearly every command or start needs many files, or a large one. All
- * others are loaded from node_modules as ever.
- */
-const BUNDLED = ['commander', 'get-east-asian-width', 'ipaddr.js', 're2js', 'yaml', 'zod'];
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
 const tsc = compiler();
-// The virtual environments and packages of the tests stay: to install them takes longer than all the rest.
+// The virtual environments and packages of the tests stay: to install them takes longer than all the rest. So do the
+// papers of the package, which `npm publish` writes before it builds.
+const KEPT = ['python', 'frameworks', 'sbom.cdx.json', 'NOTICES.txt'];
 const old = existsSync(join(ROOT, 'dist'))
-  ? readdirSync(join(ROOT, 'dist')).filter((name) => !['python', 'frameworks'].includes(name))
+  ? readdirSync(join(ROOT, 'dist')).filter((name) => !KEPT.includes(name))
   : [];
 for (const path of [...old.map((name) => join(ROOT, 'dist', name)), SDK_DIST])
   rmSync(path, { recursive: true, force: true });
@@ -122,8 +120,7 @@ async function bundle() {
 async function buildDashboard() {
   const { build } = await import('vite');
   await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'warn' });
-  for (const name of ['preact', '@preact/signals', '@tanstack/virtual-core', 'uplot'])
-    copyLicense(name, join(ROOT, 'dist', 'web'));
+  for (const name of BUNDLED_IN_DASHBOARD) copyLicense(name, join(ROOT, 'dist', 'web'));
 }
 
 function copyLicense(name, beside = join(ROOT, 'dist', 'src', CHUNKS)) {

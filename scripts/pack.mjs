@@ -13,6 +13,7 @@ const folder = resolve(process.argv[2] ?? join(root, 'artifacts'));
 mkdirSync(folder, { recursive: true });
 // A package of another version would be installed as well by `npm install -g ./artifacts/*.tgz`.
 for (const name of readdirSync(folder)) if (/^svc-gateway.*\.tgz$/.test(name)) rmSync(join(folder, name));
+execFileSync(process.execPath, [join(root, 'scripts', 'third-party.mjs')], { stdio: 'inherit' });
 for (const workspace of [[], ['--workspace', 'svc-gateway-sdk']])
   execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder, ...workspace], {
     cwd: root,

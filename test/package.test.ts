@@ -1,11 +1,51 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/app/package-files.ts';
 
 type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
+type Component = { readonly name: string; readonly version: string; readonly licenses: readonly unknown[] };
+type Bill = {
+  readonly bomFormat: string;
+  readonly metadata: { readonly component: Component };
+  readonly components: readonly Component[];
+};
 type SourceMap = { readonly sourcesContent?: readonly unknown[] };
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-package-'));
+const billOf = (): Bill => JSON.parse(readFileSync(join(PACKAGE_ROOT, 'dist', 'sbom.cdx.json'), 'utf8')) as Bill;
+beforeAll(() => {
+  execFileSync(process.execPath, [join(PACKAGE_ROOT, 'scripts', 'third-party.mjs')], { stdio: 'ignore' });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Unpacks the tarball of a workspace into the node_modules of an empty folder. */
+function unpack(name: string, ...workspace: readonly string[]): void {
+  execFileSync(
+    'npm',
+    ['pack', '--ignore-scripts', '--silent', '--offline', '--pack-destination', folder, ...workspace],
+    {
+      cwd: PACKAGE_ROOT,
+    },
+  );
+  const into = join(folder, 'node_modules', name);
+  mkdirSync(into, { recursive: true });
+  execFileSync('tar', ['-xzf', join(folder, `${name}-0.2.0.tgz`), '-C', into, '--strip-components=1']);
+}
+
+/** Puts beside them what their bill names, and nothing else of the checkout. */
+function linkComponents(): void {
+  for (const { name } of billOf().components) {
+    const [from, to] = [join(PACKAGE_ROOT, 'node_modules', name), join(folder, 'node_modules', name)];
+    if (!existsSync(from) || existsSync(to)) continue;
+    mkdirSync(dirname(to), { recursive: true });
+    symlinkSync(from, to);
+  }
+  mkdirSync(join(folder, 'node_modules', '.bin'));
+  symlinkSync('../svc-gateway/dist/src/cli/main.js', join(folder, 'node_modules', '.bin', 'svc'));
+}
 
 describe("the gateway's package", () => {
   test('holds the gateway and its command, and neither SDK, benchmarks nor tests', () => {
@@ -20,6 +60,8 @@ describe("the gateway's package", () => {
     expect(paths).toEqual(
       expect.arrayContaining([
         'CHANGELOG.md',
+        'dist/NOTICES.txt',
+        'dist/sbom.cdx.json',
         'dist/src/chunks/licenses/zod',
         'dist/src/cli/main.js',
         'dist/workers/io.js',
@@ -53,5 +95,54 @@ describe("the gateway's package", () => {
     expect(overrides).toBeUndefined();
     const ranges = Object.values({ ...dependencies, ...optionalDependencies });
     expect(ranges.filter((range) => !/^(?:npm:@?[^@]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range))).toEqual([]);
+  });
+
+  test('names all that it installs or contains, with licences', () => {
+    const { bomFormat, metadata, components } = billOf();
+    expect({ bomFormat, name: metadata.component.name }).toEqual({ bomFormat: 'CycloneDX', name: 'svc-gateway' });
+    const names = components.map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['argon2', 'pg', 'uplot', 'preact', 'zod', '@grpc/grpc-js', 'svc-gateway-sdk']),
+    );
+    expect(names.filter((name) => ['vitest', 'typescript', 'playwright-core'].includes(name))).toEqual([]);
+    expect(components.filter(({ licenses }) => licenses.length === 0)).toEqual([]);
+    const { dependencies } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
+      readonly dependencies: Readonly<Record<string, string>>;
+    };
+    expect(Object.keys(dependencies).filter((name) => !names.includes(name))).toEqual([]);
+    const notices = readFileSync(join(PACKAGE_ROOT, 'dist', 'NOTICES.txt'), 'utf8');
+    for (const { name, version } of components)
+      if (name !== 'svc-gateway-sdk') expect(notices).toContain(`\n${name} ${version}\nLicence: `);
+    expect(notices).toContain('Copyright (c) 2022 Leon Sorokin'); // of uPlot, which is within the dashboard
+  });
+
+  test('in an empty folder, with what its bill names, svc runs and a gateway serves', async () => {
+    unpack('svc-gateway');
+    unpack('svc-gateway-sdk', '--workspace', 'svc-gateway-sdk');
+    linkComponents();
+    const ran = execFileSync('npx', ['--offline', 'svc', '--version'], { cwd: folder, encoding: 'utf8' });
+    expect(ran).toBe('0.2.0\n');
+    const gateway = spawn('node_modules/.bin/svc', ['serve'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0' },
+    });
+    const ended = new Promise((resolve) => gateway.once('exit', resolve));
+    const url = await new Promise<string>((resolve, reject) => {
+      let said = '';
+      gateway.stderr.on('data', (text) => {
+        said += text;
+      });
+      gateway.stdout.on('data', (text) => {
+        said += text;
+        const found = /HTTP\s+(http:\S+)/.exec(said)?.[1];
+        if (found !== undefined) resolve(found);
+      });
+      gateway.once('exit', () => reject(new Error(said)));
+    });
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(await (await fetch(url)).text()).toContain('<!doctype html>');
+    gateway.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(readdirSync(folder)).toContain('data');
   });
 });
