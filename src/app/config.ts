@@ -448,7 +448,7 @@ export const VARIABLES = {
     oneOf('debug', 'info', 'warn', 'error', 'silent'),
     'debug, info, warn, error or silent',
     'info',
-    'minimum level logged to standard error: `debug`, `info`, `warn`, `error` or `silent`',
+    'minimum level logged to standard error: `debug`, `info`, `warn`, `error` or `silent`; JSON lines, or text on a terminal',
   ),
 } as const;
 

@@ -1,5 +1,7 @@
 import { write, writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { type Logger as PinoLogger, pino } from 'pino';
+import { logText } from './log-text.ts';
 
 /** How many characters may wait when nobody reads the log. A further line is lost, and counted. */
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
@@ -14,6 +16,8 @@ const NOTHING: Uint8Array = new Uint8Array();
  */
 export class LogSink {
   readonly #fd: number;
+  /** For a person, who reads a terminal. */
+  readonly #shown: ((line: string) => string) | undefined;
   #waiting = '';
   #lost = 0;
   /** The unwritten rest of the bytes taken from waiting lines. */
@@ -25,11 +29,14 @@ export class LogSink {
 
   constructor(fd: number) {
     this.#fd = fd;
+    const isColoured = (process.env.NO_COLOR ?? '') === '' && process.env.TERM !== 'dumb';
+    this.#shown = isatty(fd) ? (line) => logText(line, isColoured) : undefined;
     process.once('exit', () => this.#writeLast());
   }
 
-  write(line: string): void {
-    this.onLine?.(line);
+  write(written: string): void {
+    this.onLine?.(written);
+    const line = this.#textOf(written);
     if (this.#waiting.length + line.length > MAX_WAITING_CHARACTERS) this.#lost += 1;
     else this.#waiting += line;
     if (this.#isBusy) return;
@@ -38,6 +45,8 @@ export class LogSink {
     // follow it.
     setImmediate(() => this.#go());
   }
+
+  #textOf = (line: string): string => (this.#shown === undefined ? line : this.#shown(line));
 
   #go(): void {
     if (this.#rest.length === 0) this.#rest = this.#take();
@@ -53,7 +62,7 @@ export class LogSink {
   }
 
   #take(): Uint8Array {
-    const lines = this.#lost === 0 ? this.#waiting : this.#waiting + lostLine(this.#lost);
+    const lines = this.#lost === 0 ? this.#waiting : this.#waiting + this.#textOf(lostLine(this.#lost));
     this.#waiting = '';
     this.#lost = 0;
     return Buffer.from(lines);
@@ -72,7 +81,10 @@ export class LogSink {
 const lostLine = (lines: number): string =>
   `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines, msg: 'log lines were lost: the log could not be written or was not read' })}\n`;
 
-/** Writes one JSON object per line to standard error. Standard output stays free for the answers of commands. */
+/**
+ * Writes one JSON object per line to standard error, or a readable line if that is a terminal. Standard output stays
+ * free for the answers of commands.
+ */
 export type Logger = {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;
