@@ -13,7 +13,7 @@ export type HelpText =
 const WIDTH = 80;
 
 const GLOBAL_OPTIONS =
-  'Everywhere: --context <name>  --api-url <url>  --api-key <key>  --debug  --help\n            -o, --output table|json|yaml';
+  'Everywhere: --context <name>  --api-url <url>  --api-key <key>  --debug  --help\n            -o, --output table|json|yaml|wide|csv  --columns <a,b>  --no-headers';
 
 export function withHelp(command: Command, text: HelpText): Command {
   const layout = {
@@ -36,7 +36,8 @@ export function withHelp(command: Command, text: HelpText): Command {
         })
         .addHelpText(
           'after',
-          `${GLOBAL_OPTIONS}     Environment: HTTPS_PROXY, NO_PROXY
+          `${GLOBAL_OPTIONS}
+Environment: HTTPS_PROXY, NO_PROXY
 Exit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted`,
         );
     case 'group':

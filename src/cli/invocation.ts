@@ -4,12 +4,24 @@ import { type ExitStatus, usageError } from './errors.ts';
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
+/** How lists may be shown besides. */
+export const LIST_FORMATS = ['wide', 'csv'] as const;
+
+/** How rows are laid out for people, or as CSV. */
+export type Layout = {
+  readonly kind: 'fitted' | (typeof LIST_FORMATS)[number];
+  /** Titles of columns, in the order asked for; undefined: all of them. */
+  readonly columns: readonly string[] | undefined;
+  readonly hasHeading: boolean;
+};
+
 /** Options that every command takes. */
 export type Globals = {
   readonly context?: string;
   readonly apiUrl?: string;
   readonly apiKey?: string;
   readonly output: OutputFormat;
+  readonly layout: Layout;
   readonly debug?: boolean;
 };
 

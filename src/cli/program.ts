@@ -4,7 +4,7 @@ import { packageVersion } from '../app/package-files.ts';
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from './command-row.ts';
 import { EXIT } from './errors.ts';
 import { meaningOf, withHelp } from './help.ts';
-import { type Globals, type Invocation, Options, OUTPUT_FORMATS, type Run } from './invocation.ts';
+import { type Globals, type Invocation, LIST_FORMATS, Options, OUTPUT_FORMATS, type Run } from './invocation.ts';
 import { printableLines } from './terminal/printable.ts';
 
 type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
@@ -31,7 +31,11 @@ export async function parseCommandLine(
       chosen = {
         kind: 'command',
         run: await row.load(),
-        invocation: { args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() },
+        invocation: {
+          args: command.args,
+          options: new Options(command.opts()),
+          globals: globalsOf(root.opts<Given>(), command, row),
+        },
       };
     });
   }
@@ -45,6 +49,35 @@ export async function parseCommandLine(
     throw error;
   }
   return chosen ?? { kind: 'over', status: EXIT.usage };
+}
+
+/** The global options as they were given. */
+type Given = Omit<Globals, 'output' | 'layout'> & {
+  readonly output: Globals['output'] | (typeof LIST_FORMATS)[number];
+  readonly columns?: string;
+  readonly headers: boolean;
+};
+
+/** How a list is laid out is nothing to commands that show none. */
+function globalsOf({ output, columns, headers, ...rest }: Given, command: Command, row: CommandRow): Globals {
+  const isOfList = output === 'wide' || output === 'csv';
+  const [asked] = [
+    ...(isOfList ? [`--output ${output}`] : []),
+    ...(columns === undefined ? [] : ['--columns']),
+    ...(headers ? [] : ['--no-headers']),
+  ];
+  const words = wordsOf(row);
+  if (asked !== undefined && words.at(-1) !== 'ls' && words.at(-1) !== 'logs')
+    command.error(`error: ${asked} is for lists: the ls commands, and logs`);
+  return {
+    ...rest,
+    output: isOfList ? 'table' : output,
+    layout: {
+      kind: isOfList ? output : 'fitted',
+      columns: columns?.split(',').map((title) => title.trim()),
+      hasHeading: headers,
+    },
+  };
 }
 
 /** The parent of commands with two words, created with the first of them. */
@@ -109,7 +142,9 @@ const globalOptions = (): readonly Option[] => [
   new Option('--context <name>'),
   new Option('--api-url <url>'),
   new Option('--api-key <key>'),
-  new Option('-o, --output <format>').choices(OUTPUT_FORMATS).default('table'),
+  new Option('-o, --output <format>').choices([...OUTPUT_FORMATS, ...LIST_FORMATS]).default('table'),
+  new Option('--columns <titles>'),
+  new Option('--no-headers'),
   new Option('--debug'),
 ];
 

@@ -98,7 +98,7 @@ describe('help', () => {
       );
       const flags = `${everywhere} ${row?.options?.map((option) => option.flags).join(' ')}`;
       return (
-        row === undefined || !(text.match(/--[a-z-]+/g) ?? []).every((flag) => new RegExp(`${flag}\\b`).test(flags))
+        row === undefined || !(text.match(/--[a-z0-9-]+/g) ?? []).every((flag) => new RegExp(`${flag}\\b`).test(flags))
       );
     });
     expect(wrong).toEqual([]);
@@ -241,7 +241,7 @@ describe('help', () => {
     expect(complete('svc', 'ops', 'ls', '--state', 'p')).toEqual(['pending', 'paused']);
     expect(complete('svc', 'login', '--sc')).toEqual(['--scope']);
     expect(complete('svc', 'completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
-    expect(complete('svc', 'whoami', '--output', '')).toEqual(['table', 'json', 'yaml']);
+    expect(complete('svc', 'whoami', '--output', '')).toEqual(['table', 'json', 'yaml', 'wide', 'csv']);
     expect(complete('svc', 'topology', '')).toEqual(['overview', 'tree', 'stats']);
     expect(complete('svc', 'topology', '--li')).toEqual(['--lineage', '--limit']);
     expect(complete('svc', 'ops', 'ls', '--org', '')).toEqual([]);
@@ -249,7 +249,7 @@ describe('help', () => {
     expect(complete('svc', '--api-url', 'http', ':', '//127.0.0.1', ':', '8080', 'ops', 'pa')).toEqual(['pause']);
     expect(complete('svc', '--output', '=', 'json', 'ops', 'pa')).toEqual(['pause']);
     expect(complete('svc', 'whoami', '--output', '=', 'j')).toEqual(['json']);
-    expect(complete('svc', 'whoami', '--output', '=')).toEqual(['table', 'json', 'yaml']);
+    expect(complete('svc', 'whoami', '--output', '=')).toEqual(['table', 'json', 'yaml', 'wide', 'csv']);
   });
 
   test.skipIf(spawnSync('fish', ['--version']).error !== undefined)(

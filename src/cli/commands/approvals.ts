@@ -26,7 +26,7 @@ export async function ls(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const query = { state, org_id: options.text('org') };
   const { rows, nextCursor } = await api.list(APPROVALS, 'approvals', { query, limit: limitOf(options) });
-  await showTable(globals.output, {
+  await showTable(globals, {
     value: { approvals: rows, next_cursor: nextCursor },
     columns: columnsFor(shortIds(rows)),
     rows,

@@ -22,7 +22,7 @@ async function ls(invocation: Invocation): Promise<ExitStatus> {
   const answer = await (await Api.of(invocation)).get(PATH, 'sinks');
   const rows = isRows(answer.sinks) ? answer.sinks : [];
   const none = 'There are no sinks; SVC_AUDIT_SINKS of the gateway names their file.';
-  await showTable(invocation.globals.output, { value: answer, columns: COLUMNS, rows, none });
+  await showTable(invocation.globals, { value: answer, columns: COLUMNS, rows, none });
   return EXIT.done;
 }
 

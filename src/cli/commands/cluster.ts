@@ -39,7 +39,7 @@ export async function ls(invocation: Invocation): Promise<void> {
   const members: unknown = answer.members;
   if (!isRows(members)) throw new CliError('the gateway did not answer with a list of members');
   const table = { value: answer, columns: COLUMNS, rows: members, none: 'There are no gateways.' };
-  await showTable(invocation.globals.output, table);
+  await showTable(invocation.globals, table);
 }
 
 /** There is no cluster to be found, and no other name to try. */

@@ -1,14 +1,16 @@
 /** `svc completion bash|zsh|fish`: made from the table of commands, so that it cannot lag behind. */
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from '../command-row.ts';
 import { usageError } from '../errors.ts';
-import { type Invocation, OUTPUT_FORMATS } from '../invocation.ts';
+import { type Invocation, LIST_FORMATS, OUTPUT_FORMATS } from '../invocation.ts';
 import { writeOut } from '../terminal/output.ts';
 
 const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--context <name>', meaning: 'use this context' },
   { flags: '--api-url <url>', meaning: 'use this gateway' },
   { flags: '--api-key <key>', meaning: 'use this API key' },
-  { flags: '-o, --output <format>', meaning: 'print in this format', choices: OUTPUT_FORMATS },
+  { flags: '-o, --output <format>', meaning: 'print in this format', choices: [...OUTPUT_FORMATS, ...LIST_FORMATS] },
+  { flags: '--columns <titles>', meaning: 'only these columns of a list' },
+  { flags: '--no-headers', meaning: 'a list without its heading' },
   { flags: '--debug', meaning: 'show the stack of an error' },
   { flags: '--help', meaning: 'show help' },
 ];

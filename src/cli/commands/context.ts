@@ -112,7 +112,7 @@ export async function ls({ globals }: Invocation): Promise<void> {
     api_key_hint: apiKey === undefined ? null : hintOf(apiKey),
     session: stateOf(sessions.get(name), apiUrl, Date.now()),
   }));
-  await showTable(globals.output, {
+  await showTable(globals, {
     value: { contexts: rows },
     columns: COLUMNS,
     rows,

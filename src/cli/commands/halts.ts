@@ -94,7 +94,7 @@ export async function ls(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const query = { active: isAll ? undefined : 'true' };
   const { rows, nextCursor } = await api.list(HALTS, 'halts', { query, limit: limitOf(options) });
-  await showTable(globals.output, {
+  await showTable(globals, {
     value: { halts: rows, next_cursor: nextCursor },
     columns: columnsFor(shortIds(rows), isAll),
     rows,

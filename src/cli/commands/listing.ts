@@ -77,7 +77,7 @@ export async function showList(
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
   const { rows, nextCursor, incomplete } = await api.list(path, key, { query, limit: limitOf(options) });
-  await showTable(globals.output, { value: { [key]: rows, next_cursor: nextCursor }, columns, rows, none });
+  await showTable(globals, { value: { [key]: rows, next_cursor: nextCursor }, columns, rows, none });
   if (nextCursor !== null) note(moreNote(rows.length));
   if (incomplete.length > 0) note(missingNote(incomplete));
 }

@@ -4,9 +4,9 @@ import { mayPass, UnreachableError, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { Api, missingNote } from '../remote/api.ts';
 import type { Query } from '../remote/http.ts';
-import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../terminal/output.ts';
+import { dim, green, jsonText, note, red, showTable, writeLines, writeOut, yamlText } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
-import { cellText, type Row, valueAt } from '../terminal/table.ts';
+import { type Column, cellText, type Row, valueAt } from '../terminal/table.ts';
 import { timeAgo } from '../terminal/words.ts';
 import { type AgentFilter, agentFilter, agentText, limitOf, moreNote } from './listing.ts';
 import { OpNames } from './op-name.ts';
@@ -57,8 +57,13 @@ export async function run(invocation: Invocation): Promise<void> {
   const entries = [...rows].reverse();
   if (options.isSet('follow'))
     return follow({ api, query, head, first: entries, isCut: nextCursor !== null, format: globals.output });
-  if (entries.length === 0 && globals.output === 'table') note('No entries match.');
-  await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
+  await showTable(globals, {
+    value: { entries, next_cursor: nextCursor },
+    columns: COLUMNS,
+    rows: entries,
+    none: 'No entries match.',
+    tint: tintOf,
+  });
   // A requested count is simply obeyed, as with `tail`; the default one must not pass for the whole log.
   if (nextCursor !== null && options.text('limit') === undefined) note(moreNote(entries.length));
   if (incomplete.length > 0) note(missingNote(incomplete));
@@ -217,28 +222,39 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
   }
 }
 
-/**
- * `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …`, and at the
- * end who did it to the agent, if not itself. In a cluster, the gateway precedes the id.
- */
-function lineOf(entry: Row): string {
-  const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor, gateway } = entry;
-  const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;
-  const who = isOfAgent ? cellText(agentText(lineage)) : cellText(actor);
-  const byAnother =
-    isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
-  const text = [
-    cellText(timestamp),
-    cellText(typeof gateway === 'string' ? `${gateway}:${String(id)}` : id),
-    cellText(event),
-    who,
-    cellText(opId),
+/** In a cluster, the gateway precedes the id. At the end: who did it, if not the agent itself. */
+const COLUMNS: readonly Column[] = [
+  { title: 'TIME', cell: 'timestamp', isWhole: true },
+  {
+    title: 'ID',
+    cell: ({ id, gateway }) => (typeof gateway === 'string' ? `${gateway}:${String(id)}` : id),
+    isWhole: true,
+  },
+  { title: 'EVENT', cell: 'event_type', isWhole: true },
+  { title: 'WHO', cell: (entry) => (isOfAgent(entry) ? agentText(entry.lineage) : entry.actor) },
+  { title: 'OPERATION', cell: 'op_id' },
+  { title: 'WHAT', cell: whatOf },
+];
+
+const isOfAgent = ({ lineage }: Row): boolean => valueAt({ lineage }, 'lineage.agent_id') !== null;
+
+function whatOf(entry: Row): string {
+  const { reason, actor } = entry;
+  const isByAnother = isOfAgent(entry) && typeof actor === 'string' && !actor.startsWith('agent:');
+  return [
     ...whatHappenedIn(entry),
     ...(typeof reason === 'string' ? [printable(reason)] : []),
-    ...byAnother,
+    ...(isByAnother ? [`by ${printable(actor)}`] : []),
   ].join('  ');
-  return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
 }
+
+const tintOf = ({ decision }: Row) => (decision === 'deny' ? red : decision === 'allow' ? green : dim);
+
+/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …` */
+const lineOf = (entry: Row): string =>
+  tintOf(entry)(
+    COLUMNS.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(entry, cell) : cell(entry))).join('  '),
+  );
 
 /** The call, and the other agent if it named one; for events that are not calls, the words of their payload. */
 function whatHappenedIn({ payload }: Row): readonly string[] {

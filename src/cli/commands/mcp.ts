@@ -53,7 +53,7 @@ export const pins: Run = async ({ args, globals, env }) => {
             seen: seen ?? null,
           })),
         );
-      await showTable(globals.output, { value: { pins: rows }, columns: COLUMNS, rows, none: 'No tools are pinned.' });
+      await showTable(globals, { value: { pins: rows }, columns: COLUMNS, rows, none: 'No tools are pinned.' });
       return EXIT.done;
     }
     if (verb !== 'accept' && verb !== 'reset')

@@ -46,7 +46,7 @@ export async function ls(invocation: Invocation): Promise<void> {
     ...agentFilter(options),
   };
   const { rows, nextCursor, incomplete } = await api.list('/api/v1/ops', 'ops', { query, limit: limitOf(options) });
-  await showTable(globals.output, {
+  await showTable(globals, {
     value: { ops: rows, next_cursor: nextCursor },
     columns: columnsOf(rows),
     rows,

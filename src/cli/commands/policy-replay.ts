@@ -43,7 +43,7 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
   } finally {
     line?.clear();
   }
-  await showTable(globals.output, {
+  await showTable(globals, {
     value: result,
     columns: COLUMNS,
     rows: result.changes,

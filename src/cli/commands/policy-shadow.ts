@@ -56,7 +56,7 @@ async function status(invocation: Invocation): Promise<void> {
   const answer = await (await Api.of(invocation)).get(PATH, 'version');
   const { version, expires_at: expiresAt, checks, differing, errors } = answer;
   const rows = isRows(answer.changes) ? answer.changes : [];
-  await showTable(invocation.globals.output, {
+  await showTable(invocation.globals, {
     value: answer,
     columns: COLUMNS,
     rows,

@@ -28,7 +28,7 @@ const COLUMNS: readonly Column[] = [
 
 export async function printConfig({ env, globals }: Invocation): Promise<ExitStatus> {
   const rows = shownSettings(env);
-  await showTable(globals.output, { value: { settings: rows }, columns: COLUMNS, rows, none: '' });
+  await showTable(globals, { value: { settings: rows }, columns: COLUMNS, rows, none: '' });
   const config = readConfig(env);
   if (config.ok) return EXIT.done;
   for (const problem of config.fault.problems) note(`error: ${problem}`);

@@ -1,7 +1,8 @@
 /** Output of commands: for people as text, for programs as JSON or YAML, and for those alone on standard output. */
-import type { OutputFormat } from '../invocation.ts';
+import { usageError } from '../errors.ts';
+import type { Globals, Layout, OutputFormat } from '../invocation.ts';
 import { isPrintable, printable, printableLines } from './printable.ts';
-import { type Column, type Row, tableLines } from './table.ts';
+import { type Column, csvLines, type Row, tableLines } from './table.ts';
 
 /** `value` is for programs. `lines` are for people, and already printable. */
 export async function show(format: OutputFormat, value: unknown, lines: () => readonly string[]): Promise<void> {
@@ -22,18 +23,40 @@ export type ShownTable = {
   readonly rows: readonly Row[];
   /** Printed to standard error instead of an empty table. */
   readonly none: string;
+  /** Colours the line of a row. */
+  readonly tint?: (row: Row) => (text: string) => string;
 };
 
-export const showTable = (format: OutputFormat, { value, columns, rows, none }: ShownTable): Promise<void> =>
-  show(format, value, () => {
+export const showTable = (
+  { output, layout }: Pick<Globals, 'output' | 'layout'>,
+  { value, columns, rows, none, tint }: ShownTable,
+): Promise<void> =>
+  show(output, value, () => {
+    const chosen = chosenColumns(columns, layout);
+    if (layout.kind === 'csv') return csvLines(chosen, rows, layout.hasHeading);
     if (rows.length === 0) note(none);
-    return rows.length === 0 ? [] : styledTable(columns, rows);
+    const lines = rows.length === 0 ? [] : styledTable(chosen, rows, layout);
+    if (tint === undefined) return lines;
+    const first = layout.hasHeading ? 1 : 0;
+    return lines.map((line, at) => (at < first ? line : tint(rows[at - first]!)(line)));
   });
 
-/** On a terminal no wider than it, with a heading that stands out. */
-export function styledTable(columns: readonly Column[], rows: readonly Row[]): readonly string[] {
-  const [heading = '', ...rest] = tableLines(columns, rows, terminalWidth());
-  return [bold(heading), ...rest];
+/** By their titles, in the order asked for, whatever the width of the terminal. */
+function chosenColumns(columns: readonly Column[], { columns: titles }: Layout): readonly Column[] {
+  return (
+    titles?.map((title) => {
+      const found = columns.find((column) => column.title.toLowerCase() === title.toLowerCase());
+      if (found !== undefined) return { ...found, isSpare: false };
+      const known = columns.map((column) => column.title.toLowerCase()).join(', ');
+      throw usageError(`there is no column ${printable(title)}`, `The columns are ${known}.`);
+    }) ?? columns
+  );
+}
+
+/** On a terminal no wider than it unless asked for, with a heading that stands out. */
+export function styledTable(columns: readonly Column[], rows: readonly Row[], layout?: Layout): readonly string[] {
+  const [heading = '', ...rest] = tableLines(columns, rows, layout?.kind === 'wide' ? undefined : terminalWidth());
+  return layout?.hasHeading === false ? rest : [bold(heading), ...rest];
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Rows as columns of text. */
+import { csvCell } from '../../audit-log/csv.ts';
 import { printable } from './printable.ts';
 import { clipped, padded, piecesOf, widthOf } from './width.ts';
 import { brief } from './words.ts';
@@ -35,9 +36,7 @@ export function tableLines(
   rows: readonly Row[],
   width: number | undefined,
 ): readonly string[] {
-  const cells = rows.map((row) =>
-    columns.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row))),
-  );
+  const cells = rows.map((row) => columns.map((column) => textOf(column, row)));
   const natural = columns.map(({ title }, at) =>
     cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
   );
@@ -68,6 +67,18 @@ export function tableLines(
     ...cells.flatMap((row) => linesOf(columns, row, widths)),
   ];
 }
+
+/** Whole cells as CSV (RFC 4180). */
+export function csvLines(columns: readonly Column[], rows: readonly Row[], hasHeading: boolean): readonly string[] {
+  const cellOf = (text: string): string => (text === NOTHING ? '' : csvCell(text));
+  return [
+    ...(hasHeading ? [columns.map(({ title }) => title.toLowerCase()).join()] : []),
+    ...rows.map((row) => columns.map((column) => cellOf(textOf(column, row))).join()),
+  ];
+}
+
+const textOf = ({ cell }: Column, row: Row): string =>
+  cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row));
 
 function linesOf(columns: readonly Column[], cells: readonly string[], widths: readonly number[]): readonly string[] {
   const pieces = cells.map((cell, at) => (columns[at]?.isWrapped === true ? piecesOf(cell, widths[at] ?? 0) : [cell]));
