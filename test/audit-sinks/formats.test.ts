@@ -59,10 +59,12 @@ describe('OCSF', () => {
         tenant_uid: 'acme',
         profiles: ['ai_operation', 'record_integrity', 'security_control'],
       },
-      attestation: {
-        fingerprint: { algorithm_id: 3, value: 'b'.repeat(64) },
-        prev_event: { uid: '6', fingerprint: { algorithm_id: 3, value: 'a'.repeat(64) } },
-      },
+      attestation_list: [
+        {
+          fingerprint: { algorithm_id: 3, value: 'b'.repeat(64) },
+          prev_event: { uid: '6', fingerprint: { algorithm_id: 3, value: 'a'.repeat(64) } },
+        },
+      ],
       raw_data: line,
     });
   });

@@ -67,7 +67,7 @@ export function ocsfOf(entry: AuditEntry, line: string, version: string): Json {
       ...(opId !== null && { correlation_uid: opId }),
       ...(entry.lineage.org_id !== null && { tenant_uid: entry.lineage.org_id }),
     },
-    attestation: attestationOf(entry),
+    attestation_list: [attestationOf(entry)],
     unmapped: { lineage: entry.lineage, rule_id: entry.rule_id, payload },
     raw_data: line,
   };
