@@ -4,6 +4,7 @@
  * replay beside them.
  */
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openAuditWriter } from '../src/audit-log/writer.ts';
 import { encodeDraft } from '../src/core/audit/audit-line.ts';
 import type { OpId } from '../src/core/base/ids.ts';
@@ -74,6 +75,10 @@ async function replay(signal?: AbortSignal): Promise<{ readonly checks: number; 
     ...(signal && { signal }),
   });
   const text = await answer.text();
+  if (answer.status === 409) {
+    await sleep(100); // the one before is still ending
+    return replay(signal);
+  }
   if (answer.status !== 200) throw new Error(text);
   return JSON.parse(text.trimEnd().split('\n').at(-1) ?? '').result;
 }
