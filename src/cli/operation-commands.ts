@@ -88,7 +88,7 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
   {
     synopsis: 'ops watch',
     summary: 'watch operations change; a live table on a terminal, lines elsewhere',
-    options: [ORG],
+    options: [ORG, TEAM, AGENT],
     example: 'svc ops watch --org acme',
     load: async () => (await import('./commands/watch.ts')).watch,
   },

@@ -12,7 +12,10 @@ type Send = (socket: WebSocket) => void;
 /** A live table of what the test sends on one connection after the other. */
 const watching = (...connections: readonly Send[]) => watchingIn({}, ...connections);
 
-async function watchingIn(options: TerminalOptions, ...connections: readonly Send[]) {
+async function watchingIn(
+  { words = [], ...options }: TerminalOptions & { readonly words?: readonly string[] },
+  ...connections: readonly Send[]
+) {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   const cli = createCliHome();
   onTestFinished(() => {
@@ -22,21 +25,31 @@ async function watchingIn(options: TerminalOptions, ...connections: readonly Sen
   await once(server, 'listening');
   const left = [...connections];
   server.on('connection', (socket) => left.shift()?.(socket));
-  return cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`], {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return cli.inTerminal(['ops', 'watch', '--api-url', url, ...words], {
     columns: 120,
     ...options,
   });
 }
 
-const change = (opId: string, state: string) =>
+const change = (opId: string, state: string, agentId = 'a') =>
   JSON.stringify({
     event_type: 'ops_change',
     org_id: 'acme',
-    agent_id: 'a',
+    agent_id: agentId,
     payload: { op_id: opId, state, updated_at: '2026-01-31T12:34:56.000Z', team_id: 't' },
   });
 
 describe('live table', () => {
+  test('shows the operations of one agent alone', async () => {
+    const terminal = await watchingIn({ words: ['--agent', 'acme/t/b'] }, (socket) => {
+      socket.send(change('other:1', 'running'));
+      socket.send(change('wanted:1', 'running', 'b'));
+    });
+    await terminal.until(/: 1 running[^]*wanted:1 +running +acme\/t\/b/);
+    expect(terminal.shown()).not.toContain('other:1');
+  });
+
   test('a finished operation stays in the live table for a while', async () => {
     const terminal = await watchingIn({ env: { NODE_OPTIONS: `--import=${FAST}` } }, (socket) => {
       for (const state of ['running', 'completing']) socket.send(change('done:1', state));

@@ -8,9 +8,9 @@ import { Api } from '../remote/api.ts';
 import { type LiveStream, openLiveStream } from '../remote/live-stream.ts';
 import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../terminal/output.ts';
 import { openScreen, type Screen } from '../terminal/screen.ts';
-import { type Column, cellText, type Row, tableLines } from '../terminal/table.ts';
+import { type Column, cellText, type Row, tableLines, valueAt } from '../terminal/table.ts';
 import { clipped, widthOf } from '../terminal/width.ts';
-import { agentText } from './listing.ts';
+import { type AgentFilter, agentFilter, agentText } from './listing.ts';
 import { shortIds } from './op-name.ts';
 import { stateText } from './ops.ts';
 
@@ -38,11 +38,20 @@ type WatchQuery = Readonly<Record<'types' | 'snapshot' | 'lineage', string>> & {
 export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const { options, globals, env } = invocation;
   const api = await Api.of(invocation);
-  const query: WatchQuery = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
+  const filter = agentFilter(options);
+  const query: WatchQuery = {
+    types: 'ops_change',
+    snapshot: 'true',
+    lineage: 'true',
+    org_id: filter.org_id || undefined,
+  };
   const isLive = globals.output === 'table' && process.stdout.isTTY === true && env.TERM !== 'dumb';
   const ended = new AbortController();
   const first = await openLiveStream(api, query, ended.signal); // a refusal is printed before the screen is used
-  const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output);
+  const viewer = only(
+    filter,
+    isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output),
+  );
   const stop = (): void => {
     ended.abort();
     viewer.close();
@@ -58,6 +67,16 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
     viewer.close(); // an error is printed on the restored terminal, not on a screen that disappears
   }
   return EXIT.done;
+}
+
+/** The stream is filtered by org alone. */
+function only({ org_id, team_id, agent_id }: AgentFilter, viewer: Viewer): Viewer {
+  const isWanted = (frame: Row): boolean =>
+    isLagged(frame) ||
+    ((org_id ?? frame.org_id ?? '') === (frame.org_id ?? '') &&
+      (team_id ?? valueAt(frame, 'payload.team_id')) === valueAt(frame, 'payload.team_id') &&
+      (agent_id ?? frame.agent_id) === frame.agent_id);
+  return { ...viewer, frame: (frame) => (isWanted(frame) ? viewer.frame(frame) : undefined) };
 }
 
 /** Shows one stream to its end. */
