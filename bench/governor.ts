@@ -2,7 +2,7 @@
  * How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep
  * hold it up? Two workloads: *same* asks about one action and resource, *distinct* about a resource of 40 characters of
  * its own for each operation. What ten limits that apply add to a check is measured with *same*, in turns of a slice.
- * What a shadow adds to a check is measured with both.
+ * The cost of a shadow is measured with both.
  */
 
 import { encodeDraft } from '../src/core/audit/audit-line.ts';

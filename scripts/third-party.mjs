@@ -10,7 +10,7 @@ import { BUNDLED_IN_DASHBOARD } from './bundled.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const readJson = (...path) => JSON.parse(readFileSync(join(ROOT, ...path), 'utf8'));
-/** Of this repository, under the same licence. */
+/** Packages of this repository, under the same licence. */
 const SDK = 'svc-gateway-sdk';
 const { name, version } = readJson('package.json');
 
@@ -41,7 +41,7 @@ function wholeBill() {
   );
 }
 
-/** What is installed with the package, and what is built into the dashboard. */
+/** Packages installed with this one, and those built into the dashboard. */
 export function softwareBill() {
   const bill = wholeBill();
   const installed = installedOnes().add(`${SDK}@${version}`);

@@ -6,7 +6,7 @@ export type Checks = {
   bodyOf(nth: number): string;
   /** The same for gRPC. */
   checkOf(nth: number): CheckActionRequest;
-  /** What completes its operation, over Connect. */
+  /** The Connect request that completes an operation. */
   completionOf(nth: number): string;
 };
 

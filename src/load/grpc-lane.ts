@@ -1,4 +1,4 @@
-/** One HTTP/2 connection to the gRPC port: a call for each check, or one stream of checks. */
+/** An HTTP/2 connection to the gRPC port: a call for each check, or a single stream of checks. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { CUT, reasonOf } from '../client/faults.ts';
 import { binaryCodec } from '../doors/proto/binary.ts';
@@ -84,7 +84,7 @@ class Connection {
   }
 }
 
-/** What ended a call without an answer. */
+/** The reason why a call ended without an answer. */
 class Ending {
   #fault: string | undefined;
 
@@ -138,7 +138,7 @@ export class CallLane implements Lane {
   }
 }
 
-/** One stream, on which checks are matched to their answers by number. */
+/** A single stream, on which checks are matched to their answers by number. */
 export class StreamLane implements Lane {
   readonly capacity = CHECKS_AT_ONCE_ON_STREAM;
   readonly #connection: Connection;

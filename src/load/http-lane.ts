@@ -1,5 +1,5 @@
 /**
- * One HTTP/1.1 connection with one check on it at a time, over Connect JSON. Written by hand: the client has to be
+ * An HTTP/1.1 connection that carries one check at a time, over Connect JSON. Written by hand: the client has to be
  * quicker than what it measures.
  */
 import { connect, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ export type HttpTarget = {
   /** With the path of the method. */
   readonly url: URL;
   readonly bodyOf: (nth: number) => string;
-  /** What the body of an answer with status 200 says; by default a decision. */
+  /** Reads the body of an answer with status 200; by default a decision. */
   readonly read?: (body: string) => Answer;
 };
 

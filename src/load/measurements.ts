@@ -1,4 +1,4 @@
-/** What a load has shown so far: waits in histograms of three digits, decisions, errors, and every second by itself. */
+/** The figures of a load so far: waits in histograms of three digits, decisions, errors, and every second by itself. */
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Answer } from './lane.ts';
 
@@ -31,7 +31,7 @@ export type Results = {
   readonly answered: number;
   readonly decisions: Readonly<Record<'allow' | 'deny' | 'pending', number>>;
   readonly errors: number;
-  /** Of denies, requests to people and errors, the most frequent first. */
+  /** Reasons of denies, of requests to people and of errors, the most frequent first. */
   readonly reasons: readonly { readonly kind: Answer['kind']; readonly reason: string; readonly count: number }[];
   /** From when checks were due until they were answered. */
   readonly waits: Waits;
@@ -54,7 +54,7 @@ const longestOf = (waits: Histogram): number => (waits.totalCount === 0 ? 0 : wa
 export class Measurements {
   readonly #waits = histogram();
   readonly #late = histogram();
-  /** Of the second that runs. */
+  /** Counts in the current second. */
   readonly #second = histogram();
   readonly #seconds: Second[] = [];
   readonly #reasons = new Map<string, { kind: Answer['kind']; reason: string; count: number }>();

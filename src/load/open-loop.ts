@@ -24,7 +24,7 @@ export type Measured = Results & {
   readonly durationSecs: number;
   /** Answered each second, until the last answer. */
   readonly perSecond: number;
-  /** What was due and not sent by the end of the load. */
+  /** Checks that were due and not sent by the end of the load. */
   readonly unsent: number;
   readonly client: {
     /** From 0 to 1: of the time, how much its thread worked. */

@@ -75,7 +75,7 @@ export function rateChart({ seconds }: Measured): string {
   });
 }
 
-/** Of neighbours, the highest: what is rare stays visible. */
+/** The highest of neighbouring values, so that rare ones stay visible. */
 function thinned(points: readonly Point[]): readonly Point[] {
   const width = Math.ceil(points.length / MAX_POINTS);
   if (width <= 1) return points;

@@ -37,7 +37,7 @@ export function approvalLines(approval: Row): readonly string[] {
   ];
 }
 
-/** What an approval of a limit raises, and for whom. */
+/** Says which maximum an approval of a limit raises, and for whom. */
 function limitFields({ limit, step }: Row): readonly (readonly [string, unknown])[] {
   if (typeof limit !== 'object' || limit === null) return [];
   const { id, policy, per, key, used, max, unit } = limit as Row;

@@ -1,4 +1,4 @@
-/** What `svc load` says of a load: to people, and to programs. */
+/** Reports a load of `svc load` to people and to programs. */
 import type { Measured } from '../../load/open-loop.ts';
 import { msText, percentText, type Verdict } from '../../load/verdict.ts';
 import type { LoadPlan } from './load-options.ts';

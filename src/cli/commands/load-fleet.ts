@@ -73,7 +73,7 @@ export function fleetOf(api: Api, { org, agents: count, action, resource }: Flee
   };
 }
 
-/** So many tasks at a time; after the first failure, no further ones. */
+/** Runs at most `width` tasks at a time; starts none after the first failure. */
 async function inTurn<T>(items: readonly T[], atOnce: number, task: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   let hasFailed = false;
