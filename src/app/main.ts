@@ -207,6 +207,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
   closers.add('the timers', () => {
     for (const timer of timers) clearInterval(timer);
     policyChanges.close();
+    decisions.policyKeeper.close();
   });
 }
 

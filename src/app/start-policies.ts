@@ -153,6 +153,9 @@ export function createPolicyKeeper({
   return keeper;
 }
 
+/** Keepers that have a retry ahead: it reads the newest files, so more failures need no more retries. */
+const retrying = new WeakSet<PolicyKeeper>();
+
 /**
  * Reloads, unless what the files hold by now, which has this fingerprint, was read for another reason since, such as
  * SIGHUP. Never rejects.
@@ -164,9 +167,15 @@ export async function reloadChanged(
 ): Promise<void> {
   try {
     const reloaded = await keeper.reload('gateway', fingerprint);
+    if (reloaded.ok || retrying.has(keeper)) return;
     // The watcher does not report this change again.
-    if (!reloaded.ok && (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded'))
-      setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();
+    if (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded') {
+      retrying.add(keeper);
+      setTimeout(() => {
+        retrying.delete(keeper);
+        void reloadChanged(keeper, onError);
+      }, RELOAD_RETRY_MS).unref();
+    }
   } catch (error) {
     onError(error, 'reloading policies');
   }

@@ -76,11 +76,13 @@ export type PolicyKeeperDeps = {
   readonly compile?: (texts: readonly PolicyText[]) => ReturnType<LoadPolicies>;
 };
 
-/**
- * Reloads that run or wait. With these, one more would find nothing new: the last of them has yet to read the files.
- */
+/** Reloads that run or wait, each for another actor. */
 const MAX_RELOADS = 64;
 const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 } as const);
+const SHUTTING_DOWN = fail({ kind: 'shutting_down', retryAfterSecs: 1 } as const);
+
+/** `fingerprint`: of the files that have changed; undefined: somebody wants them read however they are. */
+type WaitingReload = { fingerprint: string | undefined; reloaded?: Promise<Result<Reloaded, Fault>> | undefined };
 /** Drafts are compiled one at a time: each takes a thread. */
 const MAX_DRAFTS = 16;
 const TOO_MANY_DRAFTS = fail({ kind: 'overloaded', what: 'compiling drafts', retryAfterSecs: 1 } as const);
@@ -102,6 +104,9 @@ export class PolicyKeeper {
   #policies: PolicySet;
   #loadedAtMs: number;
   readonly #queue = new FairQueue({ atOnce: 1, places: MAX_RELOADS });
+  /** By actor, the reload that has not begun: it has yet to read the files, so it serves whatever asks again. */
+  readonly #waiting = new Map<string, WaitingReload>();
+  #isClosed = false;
   readonly #drafts = new FairQueue({ atOnce: 1, places: MAX_DRAFTS });
   #failure: ReloadFailure | undefined;
   readonly reloads = { done: 0, failed: 0 };
@@ -201,22 +206,44 @@ export class PolicyKeeper {
    */
   reload(actor: string, fingerprint?: string): Promise<Result<Reloaded, Fault>> {
     if (this.#deps.isPublished === true) return Promise.resolve(fail({ kind: 'use_publish' }));
-    const reloaded = this.#queue.run(null, () =>
-      fingerprint !== undefined && this.#deps.hasRead(fingerprint)
-        ? Promise.resolve(this.#unchanged())
-        : this.#reload(actor),
-    );
-    if (reloaded === undefined) return Promise.resolve(TOO_MANY_RELOADS);
-    reloaded.catch(() => {
+    if (this.#isClosed) return Promise.resolve(SHUTTING_DOWN);
+    const waiting = this.#waiting.get(actor);
+    if (waiting?.reloaded === undefined) return this.#enqueue(actor, fingerprint);
+    waiting.fingerprint &&= fingerprint;
+    return waiting.reloaded;
+  }
+
+  #enqueue(actor: string, fingerprint: string | undefined): Promise<Result<Reloaded, Fault>> {
+    const waiting: WaitingReload = { fingerprint };
+    this.#waiting.set(actor, waiting);
+    waiting.reloaded = this.#queue.run(null, async () => {
+      this.#waiting.delete(actor);
+      if (this.#isClosed) return SHUTTING_DOWN;
+      const isRead = waiting.fingerprint !== undefined && this.#deps.hasRead(waiting.fingerprint);
+      return isRead ? this.#unchanged() : this.#reload(actor);
+    });
+    if (waiting.reloaded === undefined) {
+      this.#waiting.delete(actor);
+      return Promise.resolve(TOO_MANY_RELOADS);
+    }
+    waiting.reloaded.catch(() => {
       this.reloads.failed += 1;
     }); // why is reported to the caller
-    return reloaded;
+    return waiting.reloaded;
   }
 
   async #reload(actor: string): Promise<Result<Reloaded, Fault>> {
     const loaded = await this.#deps.load();
+    if (this.#isClosed) return SHUTTING_DOWN;
     if (!loaded.ok) return this.#failed({ kind: 'policy_invalid', problems: loaded.fault }, actor);
     return this.replace(loaded.value, actor);
+  }
+
+  /**
+   * Drops the reloads that wait or still read: the next start reads the files anyway, and a stop would wait for each.
+   */
+  close(): void {
+    this.#isClosed = true;
   }
 
   /** Which set is in force. */

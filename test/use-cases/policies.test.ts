@@ -30,7 +30,7 @@ function scene(
   const keeper = new PolicyKeeper({
     policies: policiesOf(before),
     load,
-    hasRead: () => false,
+    hasRead: (fingerprint) => fingerprint === 'read by now',
     overruling: () => undefined,
     install: (policies) => void installed.push(namesOf(policies)),
     audit,
@@ -100,7 +100,7 @@ describe('policies', () => {
           ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [], texts: [] }))),
         ),
     );
-    const reloads = Array.from({ length: 64 }, () => keeper.reloadFor(ADMIN));
+    const reloads = Array.from({ length: 64 }, (_, nth) => keeper.reload(`account:${nth}`));
     expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({
       kind: 'overloaded',
       what: 'policy reloading',
@@ -119,6 +119,56 @@ describe('policies', () => {
     await eventually(() => expect(ends).toHaveLength(1));
     ends.pop()!();
     expect(must(await next)).toMatchObject({ documents: 1 });
+  });
+
+  /** A keeper whose reads end when told to, with names of the sets that they read. */
+  function slowScene() {
+    const reads: ((name: string) => void)[] = [];
+    const read: LoadPolicies = () =>
+      new Promise((resolve) => {
+        reads.push((name) => resolve(ok({ policies: policiesOf([name]), warnings: [], texts: [] })));
+      });
+    return { reads, ...scene(['global'], [], read) };
+  }
+
+  test('changes that come while files are read become one reload, of the newest', async () => {
+    const { audit, installed, keeper, reads } = slowScene();
+    const first = keeper.reload('gateway', 'change 0');
+    const changes = Array.from({ length: 200 }, (_, nth) => keeper.reload('gateway', `change ${nth + 1}`));
+    reads[0]!('org:first');
+    must(await first);
+    await eventually(() => expect(reads).toHaveLength(2));
+    reads[1]!('org:newest');
+    for (const change of changes) expect(must(await change)).toMatchObject({ documents: 1, changed: true });
+    expect(installed).toEqual([['org:first'], ['org:newest']]);
+    expect([reads.length, audit.drafts.length, keeper.reloads]).toEqual([2, 2, { done: 2, failed: 0 }]);
+  });
+
+  test('a reload that somebody asks for reads the files though a waiting change was read', async () => {
+    const { keeper, reads } = slowScene();
+    const first = keeper.reload('gateway');
+    const both = [keeper.reload('gateway', 'read by now'), keeper.reload('gateway')];
+    reads[0]!('org:first');
+    must(await first);
+    await eventually(() => expect(reads).toHaveLength(2));
+    reads[1]!('org:asked');
+    for (const each of both) expect(must(await each)).toMatchObject({ changed: true });
+  });
+
+  test('a stop drops reloads that wait or read, and neither records nor reports them', async () => {
+    const { audit, installed, keeper, news, reads } = slowScene();
+    const reloads = [keeper.reload('gateway'), keeper.reload('gateway'), keeper.reloadFor(ADMIN)];
+    keeper.close();
+    reads[0]!('org:late');
+    const dropped = { kind: 'shutting_down', retryAfterSecs: 1 };
+    for (const each of [...reloads, keeper.reloadFor(ADMIN)]) expect(faultOf(await each)).toEqual(dropped);
+    expect({ reads: reads.length, installed, news, drafts: audit.drafts, reloads: keeper.reloads }).toEqual({
+      reads: 1,
+      installed: [],
+      news: [],
+      drafts: [],
+      reloads: { done: 0, failed: 0 },
+    });
   });
 
   test('an admin of one org replaces no policies and sees its own and the global ones', async () => {
