@@ -69,7 +69,7 @@ const LOG = `
 
   CREATE FUNCTION cluster_enter(p_entry jsonb, p_seq bigint) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE kind_ text := p_entry ->> 'kind'; id_ text := p_entry ->> 'id'; body_ jsonb := p_entry -> 'body';
-    is_gone boolean := coalesce(jsonb_typeof(p_entry -> 'body') = 'null', true);
+    is_gone boolean := coalesce(jsonb_typeof(p_entry -> 'body') = 'null', true); now_ timestamptz := clock_timestamp();
   BEGIN
     IF kind_ = 'agents' AND is_gone THEN
       DELETE FROM agents WHERE key = id_;
@@ -80,12 +80,13 @@ const LOG = `
         ON CONFLICT (key) DO UPDATE SET credential = excluded.credential, parent = excluded.parent,
           registered_at = excluded.registered_at, version = p_seq;
     ELSIF kind_ = 'policy' THEN
+      -- A set ends at the moment at which the next one begins: two looks at the clock would leave a gap.
       IF EXISTS (SELECT FROM policy_active WHERE version = body_ ->> 'version') THEN RETURN; END IF;
-      UPDATE policy_set SET till = clock_timestamp() WHERE version = (SELECT version FROM policy_active);
-      INSERT INTO policy_active (one, version, activated_by) VALUES (true, body_ ->> 'version', body_ ->> 'by')
-        ON CONFLICT (one) DO UPDATE SET version = excluded.version, activated_at = clock_timestamp(),
-          activated_by = excluded.activated_by;
-      UPDATE policy_set SET since = clock_timestamp(), till = NULL, activated_by = body_ ->> 'by'
+      UPDATE policy_set SET till = now_ WHERE version = (SELECT version FROM policy_active);
+      INSERT INTO policy_active (one, version, activated_at, activated_by)
+        VALUES (true, body_ ->> 'version', now_, body_ ->> 'by')
+        ON CONFLICT (one) DO UPDATE SET version = excluded.version, activated_at = now_, activated_by = excluded.activated_by;
+      UPDATE policy_set SET since = now_, till = NULL, activated_by = body_ ->> 'by'
         WHERE version = body_ ->> 'version';
     ELSIF kind_ = 'notice' THEN
       RETURN;

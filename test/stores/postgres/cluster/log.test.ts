@@ -165,6 +165,22 @@ describe('the head of the log in the database', () => {
     });
   });
 
+  test('ends a set of policies at the very moment at which the next one begins', async () => {
+    const { client, join } = await openLog();
+    const { log } = await join('one');
+    const whole = await log.whole();
+    const place = whole.ok ? whole.value.place : { seq: 0, mark: '' };
+    await client.query(`INSERT INTO policy_set (version, documents, published_by)
+      VALUES ('v1', '[]', 'gateway'), ('v2', '[]', 'gateway')`);
+    const activation = (version: string): Entry[] => [
+      { kind: 'policy', id: 'active', body: { version, by: 'gateway' } },
+    ];
+    await asked(log.append(randomUUID(), place, [activation('v1'), activation('v2')]));
+    const { rows } = await client.query(`SELECT o.version AS ended, n.version AS begun, n.since = a.activated_at AS at
+      FROM policy_set o JOIN policy_set n ON o.till = n.since JOIN policy_active a ON a.version = n.version`);
+    expect(rows).toEqual([{ ended: 'v1', begun: 'v2', at: true }]);
+  });
+
   test('lets what is offered again replace nothing newer, and bring nothing back', async () => {
     const { join } = await openLog();
     const { log } = await join('one');
