@@ -123,7 +123,7 @@ export class ClusterPeers implements Peers {
   async askAll<K extends QuestionKind>(
     kind: K,
     asked: Asked<K>,
-    isEnough: (answer: Answer<K>) => boolean = () => false,
+    isEnough: (answer: Answer<K>, from: Member) => boolean = () => false,
     without: readonly string[] = [],
   ): Promise<Result<Gathered<K>, Fault>> {
     if (this.#isFull) return OVERLOADED;
@@ -134,7 +134,7 @@ export class ClusterPeers implements Peers {
       const from = members.find((member) => member.run === run);
       if (none !== undefined || from === undefined) return false;
       answers.push({ from, answer: answer as Answer<K> });
-      return isEnough(answer as Answer<K>);
+      return isEnough(answer as Answer<K>, from);
     });
     const missing = members.filter((member) => !answers.some(({ from }) => from === member)).map(({ name }) => name);
     return ok({ answers, missing });

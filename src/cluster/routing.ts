@@ -275,17 +275,29 @@ export class Routing {
     return asked.ok ? this.#askAt(run, command, true) : { reply: asked };
   }
 
-  /** An order holds for every operation of this id, within one org: whoever has one carries it out. */
+  /**
+   * An order holds for every operation of this id, within one org: whoever has one carries it out, as soon as it says
+   * that it has. Where the order does not say which org, all are heard first, because two orgs may have one.
+   */
   async #control(command: CommandOf<'control-op'>): Promise<OpReply> {
     const { principal, opId, orgId } = command;
     const asked = { type: 'get-op', principal, opId, orgId } as const;
-    const { reply: found, away, missing } = await this.#gatherOp(asked, 'whose');
+    const given = new Map<string, Promise<OpReply>>();
+    const give = (home: string, ordered: CommandOf<'control-op'>): Promise<OpReply> => {
+      const reply = given.get(home) ?? this.#orderAt(home, ordered);
+      given.set(home, reply);
+      reply.catch(() => undefined); // it is awaited once the search is over
+      return reply;
+    };
+    const ofOrg = orgId ?? principal.orgId ?? undefined;
+    const giveEarly = ofOrg === undefined ? undefined : (home: string) => void give(home, { ...command, orgId: ofOrg });
+    const { reply: found, away, missing } = await this.#gatherOp(asked, 'whose', giveEarly);
     if (found.ok) {
-      const ordered = { ...command, orgId: orgId ?? found.value.agent.orgId };
+      const ordered = { ...command, orgId: ofOrg ?? found.value.agent.orgId };
       const homes = [found.value, ...(found.value.others ?? [])].map(({ home }) => home ?? this.#home);
       // Another part of it may be where nobody answers: there the order is carried out once it goes on.
       const left = this.#options.leaveOrder(ordered, away);
-      const replies = await Promise.all(homes.map((home) => this.#orderAt(home, ordered)));
+      const replies = await Promise.all(homes.map((home) => give(home, ordered)));
       return mergeOps(ordered, replies, [...missing, ...(await left)]);
     }
     if (found.fault.kind !== 'not_found' && !isUnanswered(found)) return found;
@@ -306,15 +318,29 @@ export class Routing {
     return (there?.reply ?? noOp(command.opId)) as OpReply;
   }
 
-  /** `away`: where the operation may be besides, as nobody answers there. */
+  /**
+   * `onFound` is told each home that has it, as soon as that is known; `away`: where the operation may be besides, as
+   * nobody answers there.
+   */
   async #gatherOp(
     command: OfOperator,
     kind: 'decide' | 'whose' = 'decide',
+    onFound?: (home: string) => void,
   ): Promise<{ readonly reply: OpReply; readonly away: readonly string[]; readonly missing: readonly string[] }> {
-    const [here, gathered] = await Promise.all([
-      this.#options.decideHere(command),
-      this.#options.peers.askAll(kind, { command, ifKnown: true }),
+    const noteFound = (reply: Replies[CommandType] | undefined, home: string): boolean => {
+      if (reply?.ok === true) onFound?.(home);
+      return false;
+    };
+    const deciding = this.#options.decideHere(command);
+    const [here, asked] = await Promise.all([
+      deciding.then((decided) => (noteFound(decided.reply, this.#home), decided)),
+      this.#options.peers.askAll(kind, { command, ifKnown: true }, ({ reply }, from) =>
+        noteFound(reply, homeOf(from.run)),
+      ),
     ]);
+    // The order to the part that is here is given already: it is left for the others, who could not be asked.
+    const isBegun = onFound !== undefined && here.reply?.ok === true;
+    const gathered = asked.ok || !isBegun ? asked : ok({ answers: [], missing: this.#namesOfOthers });
     if (!gathered.ok) return { reply: gathered, away: [], missing: [] };
     const there = gathered.value.answers.flatMap(({ from, answer: { reply } }) =>
       reply === undefined ? [] : [withHome(reply, homeOf(from.run)) as OpReply],
@@ -326,6 +352,10 @@ export class Routing {
     const away = others.map(({ run }) => homeOf(run));
     const isNowhere = !merged.ok && merged.fault.kind === 'not_found';
     return { reply: isNowhere && away.length > 0 ? unreachable(doubtful) : merged, away, missing };
+  }
+
+  get #namesOfOthers(): readonly string[] {
+    return this.#options.membership.others().map(({ name }) => name);
   }
 
   /** Picks, from gateways that did not answer, those whose operations may still be there. */

@@ -239,13 +239,14 @@ export type Peers = {
   /** Faults: `unreachable_gateway` after a second, or once it has ended; `overloaded`. */
   ask<K extends QuestionKind>(to: RunId, kind: K, asked: Asked<K>): Promise<Result<Answer<K>, Fault>>;
   /**
-   * Asks every other gateway, and waits a second for the live ones. `isEnough`: no further answer is waited for.
+   * Asks every other gateway, and waits a second for the live ones. `isEnough` is asked about each answer as it comes;
+   * true: no further one is waited for.
    * Fault: `overloaded`.
    */
   askAll<K extends QuestionKind>(
     kind: K,
     asked: Asked<K>,
-    isEnough?: (answer: Answer<K>) => boolean,
+    isEnough?: (answer: Answer<K>, from: Member) => boolean,
     without?: readonly string[],
   ): Promise<Result<Gathered<K>, Fault>>;
   /** Answers questions of this kind. Its rejections are logged, and the asker gets no answer. */

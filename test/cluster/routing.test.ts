@@ -1,11 +1,12 @@
 /** Which gateway decides what, whatever becomes of the messages between them. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClusterPeers } from '../../src/cluster/questions.ts';
 import { type Elsewhere, Routing } from '../../src/cluster/routing.ts';
 import { homeOf } from '../../src/cluster/run.ts';
 import type { SecretDigest } from '../../src/core/base/ids.ts';
 import type { Command, CommandType, Replies } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
+import type { RunId } from '../../src/ports/cluster.ts';
 import { FakeCluster } from '../support/fake-cluster.ts';
 import { openGovernor } from '../support/governor.ts';
 
@@ -50,6 +51,7 @@ class Gateway {
   readonly left: string[] = [];
   /** Whom an order was given for that nobody could carry out. */
   readonly absent: string[] = [];
+  readonly run: RunId;
   readonly home: string;
   readonly routing: Routing;
   #lastId = 0;
@@ -57,6 +59,7 @@ class Gateway {
 
   constructor(cluster: FakeCluster, name: string) {
     const { bus, membership, run } = cluster.join(name);
+    this.run = run;
     this.home = homeOf(run);
     const onError = (error: unknown): void => {
       throw error;
@@ -260,6 +263,57 @@ describe('a command', () => {
     expect(await asked).toMatchObject({ reply: { ok: true, unconfirmed: ['two', 'three'] } });
     // It may have a part of the operation; the other one has been away for too long.
     expect(one.left).toEqual([two.home]);
+  });
+
+  describe('of an operator, while another gateway is silent,', () => {
+    /** The third gateway neither gets nor sends anything. */
+    const exceptThree = async (): Promise<void> => {
+      for (let round = 0; round < 6; round += 1) {
+        for (const { to, ...sent } of cluster.take())
+          for (const at of [one, two]) if (to === 'all' || to === at.run) cluster.deliver({ ...sent, to: at.run });
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+
+    test.each([
+      ['its org', { orgId: 'acme' }],
+      ['an operator of one', { principal: { ...PRINCIPAL, orgId: 'acme' } }],
+    ])('is carried out by each home at once, once, if it names %s', async (_, naming) => {
+      await one.ask(CHECK);
+      await two.ask(CHECK);
+      const asked = two.ask({ ...PAUSE, ...naming });
+      await exceptThree();
+      const ordered = [one, two].map(({ decided }) => decided.filter((type) => type === 'control-op').length);
+      expect([ordered, two.left]).toEqual([[1, 1], []]);
+      await vi.advanceTimersByTimeAsync(250);
+      expect(await asked).toMatchObject({ reply: { ok: true, value: { state: 'paused' }, unconfirmed: ['three'] } });
+      expect(two.left).toEqual([three.home]);
+      expect([one, two].map(({ decided }) => decided.filter((type) => type === 'control-op').length)).toEqual([1, 1]);
+    });
+
+    test('waits for it if it does not say which org, as another may have it', async () => {
+      await one.ask(CHECK);
+      const asked = two.ask(PAUSE);
+      await exceptThree();
+      expect(one.decided).toEqual(['check', 'get-op']);
+      await vi.advanceTimersByTimeAsync(250);
+      await exceptThree();
+      expect(await asked).toMatchObject({ reply: { ok: true, value: { state: 'paused' }, unconfirmed: ['three'] } });
+    });
+  });
+
+  test('that was carried out here is left for all others if they cannot be asked', async () => {
+    await one.ask(CHECK);
+    const overloaded = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'questions' } } as const;
+    vi.spyOn(ClusterPeers.prototype, 'askAll').mockResolvedValueOnce(overloaded).mockResolvedValueOnce(overloaded);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect((await one.ask(PAUSE)).reply).toEqual(overloaded);
+    expect((await one.ask({ ...PAUSE, orgId: 'acme' })).reply).toMatchObject({
+      ok: true,
+      value: { state: 'paused' },
+      unconfirmed: ['two', 'three'],
+    });
+    expect(one.left).toEqual([two.home, three.home]);
   });
 
   test.each(['named', 'looked for'])(
