@@ -52,7 +52,7 @@ const READ_TIMEOUT_MS = 30_000;
 
 export type PolicyKeeperStart = Omit<
   PolicyKeeperDeps,
-  'load' | 'hasRead' | 'install' | 'inSlices' | 'overruling' | 'compile'
+  'load' | 'stopLoading' | 'hasRead' | 'install' | 'inSlices' | 'overruling' | 'compile'
 > & {
   readonly path: string;
   readonly governor: Governor;
@@ -103,6 +103,7 @@ export function createPolicyKeeper({
    */
   let reading: ReturnType<typeof loadPoliciesInThread> | undefined;
   let lastRead: string | undefined;
+  const stopping = new AbortController();
   const again = (): void => void reloadChanged(keeper, onError);
   let retry: NodeJS.Timeout | undefined;
   const tryLater = (): void => {
@@ -118,11 +119,13 @@ export function createPolicyKeeper({
     compile: compileTexts,
     overruling: (subject, decision) => overruling(governor, subject, decision, clock.nowMs()),
     hasRead: (fingerprint) => fingerprint === lastRead,
+    stopLoading: () => stopping.abort(),
     load: async () => {
       const isLate = reading !== undefined;
-      const current = (reading ??= loadPoliciesInThread({ path }, (fingerprint) => {
+      const onRead = (fingerprint: string): void => {
         lastRead = fingerprint;
-      }));
+      };
+      const current = (reading ??= loadPoliciesInThread({ path }, onRead, stopping.signal));
       const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {
         reading = undefined;
         if (codeOf(error) === NO_THREAD) tryLater();

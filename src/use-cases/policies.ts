@@ -55,6 +55,8 @@ export type Reloaded = {
 export type PolicyKeeperDeps = {
   readonly policies: PolicySet;
   readonly load: LoadPolicies;
+  /** Ends the `load` that runs, which may reject then. */
+  readonly stopLoading?: () => void;
   /** Whether the latest `load` has read files of this fingerprint. */
   readonly hasRead: (fingerprint: string) => boolean;
   /** Returns the halt or the exhausted cap that denies a check although the policies allow it. */
@@ -233,8 +235,10 @@ export class PolicyKeeper {
   }
 
   async #reload(actor: string): Promise<Result<Reloaded, Fault>> {
-    const loaded = await this.#deps.load();
-    if (this.#isClosed) return SHUTTING_DOWN;
+    const loaded = await this.#deps.load().catch((error: unknown) => {
+      if (!this.#isClosed) throw error;
+    });
+    if (this.#isClosed || loaded === undefined) return SHUTTING_DOWN;
     if (!loaded.ok) return this.#failed({ kind: 'policy_invalid', problems: loaded.fault }, actor);
     return this.replace(loaded.value, actor);
   }
@@ -244,6 +248,7 @@ export class PolicyKeeper {
    */
   close(): void {
     this.#isClosed = true;
+    this.#deps.stopLoading?.();
   }
 
   /** Which set is in force. */

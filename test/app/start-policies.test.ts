@@ -80,6 +80,20 @@ describe('policies start', () => {
     expect([keeper.reloads.done, errors]).toEqual([3, []]);
   });
 
+  test('a stop ends the read that runs, and nobody is told that it failed', async () => {
+    const path = policyFile();
+    const { keeper, errors, namesInForce } = await keeperOf(path, {});
+    // Parsing takes seconds, for which the process would stay.
+    const rules = Array.from({ length: 20_000 }, (_, nth) => `  - { id: r${nth}, actions: ["a.b"], effect: allow }\n`);
+    writeFileSync(path, `name: after\nscope: global\nrules:\n${rules.join('')}`);
+    const reload = reloadChanged(keeper, (error) => void errors.push(error), await fingerprint(path));
+    keeper.close();
+    const beganMs = performance.now();
+    await reload;
+    expect(performance.now() - beganMs).toBeLessThan(1_500);
+    expect([keeper.reloads, errors, namesInForce()]).toEqual([{ done: 0, failed: 0 }, [], ['before']]);
+  });
+
   test('a mistake that a reload has reported is not reported again for the same change', async () => {
     const path = policyFile();
     const { keeper, errors, namesInForce } = await keeperOf(path, {});

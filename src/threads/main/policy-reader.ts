@@ -73,17 +73,21 @@ export async function readWhole(path: string): Promise<WholeRead> {
  * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread
  * cannot be started or dies. That thread keeps the process alive on purpose: Node.js does not exit while a thread waits
  * for a file anyway, and only a live process can still be ended by a signal.
- * `onRead` gets the fingerprint of what was read, valid or not.
+ * `onRead` gets the fingerprint of what was read, valid or not. An abort ends the thread, and so rejects.
  */
 export async function loadPoliciesInThread(
   reading: PolicyReading,
   onRead: (fingerprint: string) => void = () => undefined,
+  signal?: AbortSignal,
 ): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const { read, fingerprint: readAs } = await new Promise<WholeRead>((resolve, reject) => {
     const worker = new Worker(workerFile('policy-reader'), {
       workerData: reading,
       name: 'policy-reader',
     });
+    const end = (): void => void worker.terminate();
+    signal?.addEventListener('abort', end);
+    worker.once('exit', () => signal?.removeEventListener('abort', end));
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the policy reader thread exited with ${code}`)));
