@@ -73,7 +73,7 @@ export function fleetOf(api: Api, { org, agents: count, action, resource }: Flee
   };
 }
 
-/** Runs at most `width` tasks at a time; starts none after the first failure. */
+/** Runs at most `atOnce` tasks at a time; starts none after the first failure. */
 async function inTurn<T>(items: readonly T[], atOnce: number, task: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   let hasFailed = false;
