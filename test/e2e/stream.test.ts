@@ -276,7 +276,8 @@ describe('stream', () => {
       {
         status: 400,
         code: 'invalid_argument',
-        detail: 'types: "gossip" is not one of ops_change, violation, budget, agent, account, halt, approval, policy',
+        detail:
+          'types: "gossip" is not one of ops_change, violation, budget, agent, account, halt, approval, policy, limit',
       },
     ],
     [

@@ -30,7 +30,8 @@ class ActionDeniedError(Exception):
     """The action must not be taken; the body of the run has not begun.
 
     `reason` is one sentence for people, `cause` one word for programs. `tier` and `period` say which
-    budget denied it, and `resets_at` when asking again can help, after a budget or a limit. `remedy` is what the agent may do instead.
+    budget denied it, and `resets_at` when asking again can help, after a budget or a limit. `remedy` is what
+    the agent may do instead.
     """
 
     def __init__(self, action: str, resource: str | None, answer: CheckAnswer) -> None:

@@ -122,7 +122,9 @@ class TestLangChainAsync(Contract):
     raises = True
 
 
-def test_the_tutorial_is_denied_and_the_model_reads_why(world: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_the_tutorial_is_denied_and_the_model_reads_why(
+    world: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     page = (Path(__file__).parents[4] / 'docs' / 'tutorials.md').read_text(encoding='utf-8')
     sample = re.search(r'^```python\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
     assert sample is not None
@@ -135,11 +137,12 @@ def test_the_tutorial_is_denied_and_the_model_reads_why(world: Any, monkeypatch:
 
     def scripted(_model: str, tools: Any, **options: Any) -> Any:
         call = {'name': 'pay', 'args': {'amount': 500}, 'id': 'call-1'}
-        return create_agent(Reader(messages=iter([AIMessage('', tool_calls=[call]), AIMessage('done')])), tools, **options)
+        script = [AIMessage('', tool_calls=[call]), AIMessage('done')]
+        return create_agent(Reader(messages=iter(script)), tools, **options)
 
     client = world.client('denied')
     monkeypatch.setattr('langchain.agents.create_agent', scripted)
     monkeypatch.setattr('svc_gateway.AgentClient', lambda **_options: client)
-    exec(compile(sample[1], 'tutorials.md', 'exec'), {'__name__': 'tutorial'})  # noqa: S102
+    exec(compile(sample[1], 'tutorials.md', 'exec'), {'__name__': 'tutorial'})
     assert capsys.readouterr().out == 'done\n'
     assert 'too dangerous' in str(called[1])
