@@ -44,7 +44,7 @@ describe('admission', () => {
     const interest = interestOf(who, { ...ALL, ...query });
     return interest.ok ? [interest.value.orgId, kindsOf(interest.value.kinds)] : interest.fault;
   };
-  const FOR_READERS = ['agent', 'approval', 'budget', 'halt', 'ops_change', 'policy', 'violation'];
+  const FOR_READERS = ['agent', 'approval', 'budget', 'halt', 'limit', 'ops_change', 'policy', 'violation'];
 
   test('a credential of one org sees that org, requested or not, and no other', () => {
     expect(shown(principal('read', 'acme'))).toEqual(['acme', FOR_READERS]);
