@@ -17,6 +17,7 @@ import type { TlsOptions } from './options.ts';
 import type { MethodName, Methods } from './schema.ts';
 import { type CheckCall, type ControlCall, retryAfterMsIn, type Transport } from './transport.ts';
 import type { AgentId } from './types.ts';
+import { WrongPort } from './wrong-port.ts';
 
 const CHANNEL_OPTIONS = {
   // A gateway that has vanished without closing the connection is noticed after the sum of these two.
@@ -35,11 +36,16 @@ const MAX_MESSAGE_BYTES = 1024 * 1024;
 /** To a proxy, these are itself: one that the environment names for other machines is not asked for this one. */
 const OWN_MACHINE = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]):/i;
 
+/** As the gRPC library looks for one. */
+const hasProxy = ({ grpc_proxy, https_proxy, http_proxy }: NodeJS.ProcessEnv): boolean =>
+  Boolean(grpc_proxy || https_proxy || http_proxy);
+
 export class GrpcTransport implements Transport {
   readonly #address: string;
   readonly #client: Client;
   readonly #calls = new Set<{ cancel(): void }>();
   readonly #onUnconfirmed: (gateways: readonly string[]) => void;
+  readonly #wrongPort: WrongPort;
   #isClosed = false;
 
   /** `onUnconfirmed` is called with the gateways of a cluster that do not act by an answer yet. */
@@ -58,6 +64,14 @@ export class GrpcTransport implements Transport {
         ? {}
         : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
     });
+    this.#wrongPort = new WrongPort({
+      address,
+      tls,
+      isConnected: () => this.#client.getChannel().getConnectivityState(true) === connectivityState.READY,
+      onFound: () => this.#cancelCalls(),
+    });
+    // Only the proxy may reach another machine then.
+    if (!OWN_MACHINE.test(address) && hasProxy(process.env)) this.#wrongPort.close();
   }
 
   /** Rejects with a GatewayError. `timeoutMs` is the longest it takes. */
@@ -69,6 +83,9 @@ export class GrpcTransport implements Transport {
   ): Promise<Methods[N]['response']> {
     // As what is in flight at `close`. The channel would throw an error of its own.
     if (this.#isClosed) return Promise.reject(new GatewayError('cancelled', 'the agent client is closed'));
+    const { error: wrong } = this.#wrongPort;
+    if (wrong !== undefined) return Promise.reject(wrong);
+    this.#wrongPort.watch();
     const { path, encode, decode } = METHODS[name];
     const metadata = new Metadata();
     if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);
@@ -83,7 +100,7 @@ export class GrpcTransport implements Transport {
         (error, response) => {
           this.#calls.delete(call);
           if (error === null) resolve(response as Methods[N]['response']);
-          else reject(gatewayErrorOf(error, this.#address));
+          else reject(this.#errorOf(error));
         },
       );
       this.#calls.add(call);
@@ -101,12 +118,20 @@ export class GrpcTransport implements Transport {
   whenConnected(timeoutMs: number): Promise<void> {
     const channel = this.#client.getChannel();
     const deadlineMs = Date.now() + timeoutMs;
-    return new Promise((resolve) => {
+    this.#wrongPort.watch();
+    return new Promise<void>((resolve) => {
+      const wait = {
+        cancel: (): void => {
+          this.#calls.delete(wait);
+          resolve();
+        },
+      };
+      this.#calls.add(wait);
       const look = (late?: Error): void => {
         // Asked for its state, a channel that is closed would begin to connect again.
-        if (late !== undefined || this.#isClosed) return resolve();
+        if (late !== undefined || this.#isClosed || this.#wrongPort.error !== undefined) return wait.cancel();
         const state = channel.getConnectivityState(true);
-        if (state === connectivityState.READY) return resolve();
+        if (state === connectivityState.READY) return wait.cancel();
         channel.watchConnectivityState(state, deadlineMs, look);
       };
       look();
@@ -136,17 +161,28 @@ export class GrpcTransport implements Transport {
   /** Cuts what is still in flight. */
   close(): void {
     this.#isClosed = true;
-    for (const call of [...this.#calls]) call.cancel();
+    this.#wrongPort.close();
+    this.#cancelCalls();
     this.#client.close();
+  }
+
+  #cancelCalls(): void {
+    for (const call of [...this.#calls]) call.cancel();
+  }
+
+  #errorOf(error: ServiceError | Error): GatewayError {
+    return (this.#isClosed ? undefined : this.#wrongPort.error) ?? gatewayErrorOf(error, this.#address);
   }
 
   /** The events of a stream, with errors in the SDK's own words. */
   #events<Reply>(call: Readable<Reply>) {
     this.#calls.add(call);
     call.on('status', () => this.#calls.delete(call));
+    if (this.#wrongPort.error === undefined) this.#wrongPort.watch();
+    else call.cancel();
     return {
       on: (event: 'data' | 'error' | 'metadata' | 'end', listener: (argument: never) => void): void => {
-        if (event === 'error') call.on(event, (error) => listener(gatewayErrorOf(error, this.#address) as never));
+        if (event === 'error') call.on(event, (error) => listener(this.#errorOf(error) as never));
         else call.on(event, listener as () => void);
       },
     };
