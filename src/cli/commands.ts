@@ -105,7 +105,7 @@ const READING: readonly CommandRow[] = [
     options: [
       ORG,
       { flags: '--team <team>', meaning: 'this team, instead of a view' },
-      { flags: '--lineage <agent>', meaning: 'ancestors and descendants of this agent id' },
+      { flags: '--lineage <agent_id>', meaning: 'ancestors and descendants of this agent id' },
       LIMIT,
     ],
     argumentWords: ['overview', 'tree', 'stats'],
@@ -428,4 +428,14 @@ export const COMMANDS: readonly CommandRow[] = [
   ...READING,
   ...CLUSTER,
   ...ADMINISTRATION,
+];
+
+/** Called by the scripts of `svc completion`: no help names them. */
+export const HIDDEN_COMMANDS: readonly CommandRow[] = [
+  {
+    synopsis: 'complete <argument> [prefix]',
+    summary: 'print the values of an argument that the gateway knows',
+    example: 'svc complete agent acme/',
+    load: async () => (await import('./commands/complete.ts')).run,
+  },
 ];

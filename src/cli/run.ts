@@ -1,12 +1,12 @@
 /** Runs a command line from its words to its exit status, in the streams of the process. */
-import { COMMANDS, GROUPS } from './commands.ts';
+import { COMMANDS, GROUPS, HIDDEN_COMMANDS } from './commands.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
 import { parseCommandLine } from './program.ts';
 
 /** Failures are reported on standard error. Undefined where the command sets the status itself, or all went well. */
 export async function runCommandLine(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number | undefined> {
   try {
-    const parsed = await parseCommandLine(COMMANDS, GROUPS, argv);
+    const parsed = await parseCommandLine([...COMMANDS, ...HIDDEN_COMMANDS], GROUPS, argv);
     if (parsed.kind === 'over') return parsed.status;
     return (await parsed.run({ ...parsed.invocation, env })) ?? undefined;
   } catch (error) {

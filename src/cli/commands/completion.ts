@@ -3,6 +3,7 @@ import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } 
 import { usageError } from '../errors.ts';
 import { type Invocation, LIST_FORMATS, OUTPUT_FORMATS } from '../invocation.ts';
 import { writeOut } from '../terminal/output.ts';
+import { SOURCES } from './complete.ts';
 
 const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--context <name>', meaning: 'use this context' },
@@ -35,16 +36,19 @@ export const completionOf =
 
 type Entry = { readonly word: string; readonly meaning: string };
 
+/** A function of the script that asks `svc` when a value is wanted, and its argument. */
+type Asked = 'contexts' | `values ${string}`;
+
 /** Possible words after a command. */
 type Level = {
   readonly path: string;
   readonly words: readonly Entry[];
   readonly options: readonly OptionRow[];
   readonly takesFiles: boolean;
-  readonly takesContext: boolean;
+  readonly asked: Asked | undefined;
 };
 
-/** Asked of `svc` when it is wanted; the first column below the heading. */
+/** The first column below the heading. */
 const CONTEXTS = "svc context ls 2> /dev/null | sed -n '2,$s/ .*//p'";
 /** Commands whose argument is a context there is. */
 const OF_CONTEXTS: readonly string[] = ['context use', 'context rm'];
@@ -55,7 +59,13 @@ const isFile = (placeholder: string): boolean => /[<[](?:file|path|dir)\b/.test(
 /** `['-o', '--output']` */
 const spellingsOf = ({ flags }: OptionRow): readonly string[] =>
   flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
-const isOfContext = (option: OptionRow): boolean => spellingsOf(option).includes(CONTEXT_OPTION);
+/** `<agent>`, `[op_id...]` and `--org <org>` are at the gateway, by their names. */
+function askedFor(placeholders: string): Asked | undefined {
+  const name = /[<[](\w+)/.exec(placeholders)?.[1] ?? '';
+  return SOURCES.has(name) ? `values ${name}` : undefined;
+}
+const askedByOption = (option: OptionRow): Asked | undefined =>
+  spellingsOf(option).includes(CONTEXT_OPTION) ? 'contexts' : askedFor(option.flags);
 const entryOf = (option: OptionRow): Entry => ({ word: spellingsOf(option).at(-1) ?? '', meaning: option.meaning });
 
 /** `''`, `ops`, `ops pause`, each with what follows it. */
@@ -72,7 +82,7 @@ function levelsOf({ commands, groups: summaries }: CommandTable): readonly Level
       words: summaries.map(({ name, summary }) => ({ word: name, meaning: summary })),
       options: GLOBAL_OPTIONS,
       takesFiles: false,
-      takesContext: false,
+      asked: undefined,
     },
     ...[...groups].map((path) => ({
       path,
@@ -84,7 +94,7 @@ function levelsOf({ commands, groups: summaries }: CommandTable): readonly Level
         })),
       options: GLOBAL_OPTIONS,
       takesFiles: false,
-      takesContext: false,
+      asked: undefined,
     })),
     ...commands.map(levelOf),
   ];
@@ -95,16 +105,17 @@ const levelOf = (row: CommandRow): Level => ({
   words: (row.argumentWords ?? []).map((word) => ({ word, meaning: '' })),
   options: [...(row.options ?? []), ...GLOBAL_OPTIONS],
   takesFiles: argumentsOf(row).some(isFile),
-  takesContext: OF_CONTEXTS.includes(wordsOf(row).join(' ')),
+  asked: OF_CONTEXTS.includes(wordsOf(row).join(' ')) ? 'contexts' : askedFor(argumentsOf(row)[0] ?? ''),
 });
 
 /** The words of the command line, by what may follow them. */
 type Vocabulary = {
   readonly levels: readonly Level[];
-  /** Options that take a value: all of them, those of free text, and those of a file. */
+  /** Options that take a value: all of them, those of free text, those of a file, and those asked for. */
   readonly valued: readonly string[];
   readonly freeValued: readonly string[];
   readonly fileValued: readonly string[];
+  readonly askedValued: ReadonlyMap<Asked, readonly string[]>;
   /** By an option's spellings, `-o|--output`: the words that it takes, where they are a closed set. */
   readonly choices: ReadonlyMap<string, readonly string[]>;
   readonly withoutArguments: (path: string) => boolean;
@@ -119,13 +130,23 @@ function vocabularyOf(table: CommandTable): Vocabulary {
     levels: levelsOf(table),
     valued: spellings(valued),
     freeValued: spellings(
-      valued.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)),
+      valued.filter(
+        (option) => option.choices === undefined && !isFile(option.flags) && askedByOption(option) === undefined,
+      ),
     ),
     fileValued: spellings(valued.filter(({ flags }) => isFile(flags))),
+    askedValued: askedValuedOf(valued),
     choices: choicesOf(valued),
     withoutArguments: (path) =>
       path !== '' && !path.includes(' ') && table.commands.some((row) => wordsOf(row).join(' ') === path),
   };
+}
+
+function askedValuedOf(valued: readonly OptionRow[]): ReadonlyMap<Asked, readonly string[]> {
+  const kinds = new Set(valued.map(askedByOption).filter((asked) => asked !== undefined));
+  return new Map(
+    [...kinds].map((kind) => [kind, spellings(valued.filter((option) => askedByOption(option) === kind))]),
+  );
 }
 
 /** Commands may have an option of the same name with other words: then it takes those of all. */
@@ -141,16 +162,20 @@ function choicesOf(valued: readonly OptionRow[]): ReadonlyMap<string, readonly s
 
 const textOf = (entries: readonly Entry[]): string => entries.map(({ word }) => word).join(' ');
 
-function bash({ levels, valued, freeValued, fileValued, choices, withoutArguments }: Vocabulary): string {
+function bash({ levels, valued, freeValued, fileValued, askedValued, choices, withoutArguments }: Vocabulary): string {
   return `# bash completion for svc: source <(svc completion bash)
 _svc() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= words= options= i skip=
+  local current=\${COMP_WORDS[COMP_CWORD]} path= words= options= i=$COMP_CWORD skip= typed previous
   COMPREPLY=()
-  if [[ $current == '=' ]]; then current=; elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
+  # Bash takes an operation's id for three words, and completes the last of them.
+  typed=$current
+  while ((i > 1)) && [[ $typed == ':'* || \${COMP_WORDS[i-1]} == ':' ]]; do typed=\${COMP_WORDS[--i]}$typed; done
+  previous=\${COMP_WORDS[i-1]}
+  if [[ $current == '=' ]]; then current= typed=; elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[i-2]}; fi
   case "$previous" in
 ${[...choices].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
     ${fileValued.join('|')}) _svc_files; return ;;
-    ${CONTEXT_OPTION}) COMPREPLY=($(compgen -W "$(_svc_contexts)" -- "$current")); return ;;
+${[...askedValued].map(([asked, flags]) => `    ${flags.join('|')}) _svc_${asked}; return ;;`).join('\n')}
     ${freeValued.join('|')}) return ;;
   esac
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -173,7 +198,7 @@ ${[...choices].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '$
 ${levels
   .map(
     (level) =>
-      `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words=${level.takesContext ? '$(_svc_contexts)' : `'${textOf(level.words)}'`} options='${textOf(level.options.map(entryOf))}' ;;`,
+      `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}${level.asked === undefined ? '' : `[[ $current != -* ]] && _svc_${level.asked} && return; `}words='${textOf(level.words)}' options='${textOf(level.options.map(entryOf))}' ;;`,
   )
   .join('\n')}
   esac
@@ -181,17 +206,31 @@ ${levels
   [[ $current != -* && -n $words ]] || words=$options
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
-_svc_contexts() { ${CONTEXTS}; }
+_svc_contexts() { COMPREPLY=($(compgen -W "$(${CONTEXTS})" -- "$current")); [[ -n \${COMPREPLY[*]} ]]; }
+_svc_values() {
+  local where= i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "\${COMP_WORDS[i]}" in
+      # Another gateway, or key, has other values.
+      --api-url|--api-key) return 1 ;;
+      --context) where=\${COMP_WORDS[i+1]}; [[ $where != '=' ]] || where=\${COMP_WORDS[i+2]} ;;
+    esac
+  done
+  COMPREPLY=($(svc \${where:+"--context=$where"} complete "$1" -- "$typed" 2> /dev/null < /dev/null))
+  COMPREPLY=("\${COMPREPLY[@]#"\${typed%"\${current#:}"}"}")
+  [[ -n \${COMPREPLY[*]} ]]
+}
 _svc_files() { compopt -o default 2> /dev/null || COMPREPLY=($(compgen -f -- "$current")); }
 complete -F _svc svc
 `;
 }
 
+const zshAsked = (asked: Asked): string => `\${(f)"$(_svc_${asked})"}`;
 const zshQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const zshEntry = ({ word, meaning }: Entry): string =>
   zshQuoted(`${word.replaceAll(':', '\\:')}${meaning === '' ? '' : `:${meaning}`}`);
 
-function zsh({ levels, valued, freeValued, fileValued, choices, withoutArguments }: Vocabulary): string {
+function zsh({ levels, valued, freeValued, fileValued, askedValued, choices, withoutArguments }: Vocabulary): string {
   return `#compdef svc
 # zsh completion for svc: svc completion zsh > "\${fpath[1]}/_svc"
 _svc() {
@@ -200,7 +239,7 @@ _svc() {
   case "\${words[CURRENT-1]}" in
 ${[...choices].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' ')}; return ;;`).join('\n')}
     ${fileValued.join('|')}) _files; return ;;
-    ${CONTEXT_OPTION}) compadd -- \${(f)"$(_svc_contexts)"}; return ;;
+${[...askedValued].map(([asked, flags]) => `    ${flags.join('|')}) compadd -- ${zshAsked(asked)}; return ;;`).join('\n')}
     ${freeValued.join('|')}) return 1 ;;
   esac
   for word in "\${(@)words[2,CURRENT-1]}"; do
@@ -221,7 +260,7 @@ ${[...choices].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' 
 ${levels
   .map(
     (level) =>
-      `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...(level.takesContext ? ['${(f)"$(_svc_contexts)"}'] : []), ...[...level.words, ...level.options.map(entryOf)].map(zshEntry)].join(' ')}) ;;`,
+      `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}${level.asked === undefined ? '' : `[[ $PREFIX != -* ]] && compadd -- ${zshAsked(level.asked)} && return; `}entries=(${[...level.words, ...level.options.map(entryOf)].map(zshEntry).join(' ')}) ;;`,
   )
   .join('\n')}
   esac
@@ -230,6 +269,18 @@ ${levels
   _describe 'svc' entries
 }
 _svc_contexts() { ${CONTEXTS} }
+_svc_values() {
+  local word where= before=
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$word" in
+      --api-url|--api-key|--api-url=*|--api-key=*) return ;;
+      --context=*) where=\${word#*=} ;;
+      *) [[ $before != --context ]] || where=$word ;;
+    esac
+    before=$word
+  done
+  svc \${where:+"--context=$where"} complete "$1" -- "$PREFIX" 2> /dev/null < /dev/null
+}
 if [[ \${funcstack[1]} == _svc ]]; then _svc "$@"; else compdef _svc svc; fi
 `;
 }
@@ -242,13 +293,14 @@ function fishOption(option: OptionRow): string {
     .map((spelling) => (spelling.startsWith('--') ? `-l ${spelling.slice(2)}` : `-s ${spelling.slice(1)}`))
     .join(' ');
   const { flags, meaning, choices } = option;
+  const asked = askedByOption(option);
   const value =
     choices !== undefined
       ? ` -x -a ${fishQuoted(choices.join(' '))}`
       : isFile(flags)
         ? ' -r -F'
-        : isOfContext(option)
-          ? " -x -a '(__svc_contexts)'"
+        : asked !== undefined
+          ? ` -x -a '(__svc_${asked})'`
           : flags.includes('<')
             ? ' -x'
             : '';
@@ -256,13 +308,13 @@ function fishOption(option: OptionRow): string {
 }
 
 function fish({ levels, valued }: Vocabulary): string {
-  const lines = levels.flatMap(({ path, words, options, takesFiles, takesContext }) => [
+  const lines = levels.flatMap(({ path, words, options, takesFiles, asked }) => [
     ...words.map(
       ({ word, meaning }) =>
         `complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a ${word} -d ${fishQuoted(meaning)}`,
     ),
     ...(takesFiles ? [`complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} -F`] : []),
-    ...(takesContext ? [`complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a '(__svc_contexts)'`] : []),
+    ...(asked === undefined ? [] : [`complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} -a '(__svc_${asked})'`]),
     ...options
       .filter((option) => !GLOBAL_OPTIONS.includes(option))
       .map((option) => `complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} ${fishOption(option)}`),
@@ -291,6 +343,23 @@ function __svc_in
 end
 function __svc_contexts
   ${CONTEXTS}
+end
+function __svc_values
+  set -l where
+  set -l before
+  set -l typed (commandline -ct)
+  for word in (commandline -opc)[2..-1]
+    switch $word
+      case --api-url --api-key '--api-url=*' '--api-key=*'
+        return
+      case '--context=*'
+        set where $word
+      case '*'
+        test "$before" = --context; and set where --context=$word
+    end
+    set before $word
+  end
+  svc $where complete $argv -- (string replace -r -- '^--[a-z-]+=' '' "$typed") 2> /dev/null < /dev/null
 end
 complete -c svc -f
 ${lines.join('\n')}
