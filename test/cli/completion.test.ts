@@ -9,8 +9,7 @@ import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gatewa
 let gateway: TestGateway;
 let cli: CliHome;
 
-// A busy machine may take so long to start the command that it gives up, as it should.
-describe('completion of values at the gateway', { retry: 2 }, () => {
+describe('completion of values at the gateway', () => {
   beforeAll(async () => {
     gateway = await startTestGateway();
     cli = createCliHome();
@@ -41,6 +40,14 @@ describe('completion of values at the gateway', { retry: 2 }, () => {
     return Buffer.concat(shown).toString().trim();
   }
 
+  /** The command gives up where a busy machine takes too long to start it: a person presses Tab again. */
+  async function pressTab(words: string, url?: string): Promise<string> {
+    for (let times = 1; ; times += 1) {
+      const shown = await inBash(words, url);
+      if ((shown !== '' && !shown.startsWith('--context')) || times === 5) return shown;
+    }
+  }
+
   async function fakeGateway(answer: Parameters<typeof startFakeServer>[0]): Promise<FakeServer> {
     const fake = await startFakeServer(answer);
     onTestFinished(() => fake.stop());
@@ -64,12 +71,12 @@ describe('completion of values at the gateway', { retry: 2 }, () => {
     ['ops pause --te', '--team'],
     ['--api-url http : //127.0.0.1 : 9 ops ls --org ', ''],
   ])('svc %s is completed by "%s"', async (words, values) => {
-    expect(await inBash(words)).toBe(values);
+    expect(await (values === '' ? inBash(words) : pressTab(words))).toBe(values);
   });
 
   test('the values are those of the context that is named before them', async () => {
-    expect(await inBash('--context prod ops ls --org a', 'http://127.0.0.1:9')).toBe('acme');
-    expect(await inBash('--context = prod ops ls --org a', 'http://127.0.0.1:9')).toBe('acme');
+    expect(await pressTab('--context prod ops ls --org a', 'http://127.0.0.1:9')).toBe('acme');
+    expect(await pressTab('--context = prod ops ls --org a', 'http://127.0.0.1:9')).toBe('acme');
   });
 
   test('names that a shell could expand are left out, and at most 100 are shown', async () => {
@@ -99,7 +106,7 @@ describe('completion of values at the gateway', { retry: 2 }, () => {
       ['ops ls --org ', 'n0'],
       ['ops pause ', 'n0:1'],
     ] as const) {
-      const shown = (await inBash(words, fake.url)).split(' ');
+      const shown = (await pressTab(words, fake.url)).split(' ');
       expect({ count: shown.length, first: shown[0] }).toEqual({ count: 100, first });
       expect(shown.filter((value) => !/^n\d+/.test(value))).toEqual([]);
     }

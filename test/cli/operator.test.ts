@@ -424,12 +424,12 @@ describe('operator', () => {
     await svc('agents register acme/logs/a1');
     await svc('check --agent acme/logs/a1 --action tool.call --resource rm --op logs:1');
     await svc('check --agent acme/logs/a1 --action tool.call --resource web_search --op logs:2');
-    const { stdout } = await svc('logs --team logs --since 5m');
+    const { stdout } = await svc('logs --team logs --since 5m --no-headers');
     expect(
       stdout
         .trim()
         .split('\n')
-        .map((line) => line.split('  ').slice(2, 5).join(' ')),
+        .map((line) => line.split(/ {2,}/).slice(2, 5).join(' ')),
     ).toEqual([
       'AgentRegistered acme/logs/a1 -',
       'ActionDenied acme/logs/a1 logs:1',
@@ -439,7 +439,7 @@ describe('operator', () => {
       'deny',
     ]);
     expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entries match.\n' });
-    expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00')).stdout).toBe(stdout);
+    expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00 --no-headers')).stdout).toBe(stdout);
     for (const time of ['yesterday', '5', '2026-02-30']) {
       expect(await svc(`logs --since ${time}`)).toMatchObject({
         status: 2,
@@ -455,7 +455,7 @@ describe('operator', () => {
         gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'many', agent_id: `m${index}` } }),
       ),
     );
-    const { stdout, stderr } = await svc('logs --team many');
+    const { stdout, stderr } = await svc('logs --team many --no-headers');
     expect(stdout.trim().split('\n')).toHaveLength(100);
     expect(stderr).toBe('There are more than these 100; raise --limit to see them.\n');
     expect((await svc('logs --team many --limit 3')).stderr).toBe('');

@@ -102,8 +102,8 @@ describe('stopping', () => {
     const hung = (await hang(join(policies, 'p.yaml'), context.onTestFinished)) ?? context.skip();
     gateway.process.kill('SIGHUP');
     await hung.asked;
-    expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
-    expect(gateway.output.stderr).toContain('shutdown after SIGTERM timed out');
+    expect(await stopped(gateway, 9_000)).toBe(0);
+    expect(gateway.output.stderr).not.toContain('timed out');
   });
 
   test('SIGTERM to npm start stops the gateway in order with its exit status', async () => {
