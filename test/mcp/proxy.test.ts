@@ -237,7 +237,7 @@ upstreams:
     expect((await post('/mcp/script', { ...headersOf(), 'mcp-session-id': id }, bad)).status).toBe(400);
     await expect
       .poll(() => world.logs('event_type=ActionDenied&per_page=1'))
-      .toMatchObject([{ reason: expect.stringContaining('no JSON-RPC message'), payload: { resource: 'script/' } }]);
+      .toMatchObject([{ reason: expect.stringContaining('not a JSON-RPC message'), payload: { resource: 'script/' } }]);
     for (const headers of [headersOf(), alone(world.token)]) {
       const own = await post('/mcp/script', { ...headers, 'mcp-session-id': id }, list);
       expect(own.status).toBe(200);
