@@ -439,7 +439,9 @@ describe('operator', () => {
       'deny',
     ]);
     expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entries match.\n' });
-    expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00 --no-headers')).stdout).toBe(stdout);
+    expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00 --no-headers')).stdout).toBe(
+      stdout,
+    );
     for (const time of ['yesterday', '5', '2026-02-30']) {
       expect(await svc(`logs --since ${time}`)).toMatchObject({
         status: 2,
