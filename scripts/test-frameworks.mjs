@@ -38,8 +38,10 @@ if (unknown.length > 0) {
   console.error(`unknown: ${unknown.join(', ')}; there are ${all.join(', ')}`);
   process.exit(2);
 }
+/** Compilers fetch hundreds of megabytes, too. */
+const isHeavy = (name) => name in languages || frameworks[name].heavy === true;
 const chosen = all.filter(
-  (name) => (named.length === 0 || named.includes(name)) && !(given.includes('--light') && frameworks[name]?.heavy),
+  (name) => (named.length === 0 || named.includes(name)) && !(given.includes('--light') && isHeavy(name)),
 );
 
 const results = new Map();

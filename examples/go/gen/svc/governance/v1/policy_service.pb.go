@@ -106,7 +106,7 @@ const (
 	DecisionCause_DECISION_CAUSE_OBLIGATION DecisionCause = 9
 	// The decision could not be recorded.
 	DecisionCause_DECISION_CAUSE_UNRECORDED DecisionCause = 10
-	// Reserved for limits of use; this release never answers it.
+	// A limit of use is reached: see `resets_at`.
 	DecisionCause_DECISION_CAUSE_LIMIT DecisionCause = 11
 )
 
