@@ -2,8 +2,8 @@
 //   npm run test:frameworks [-- --light] [-- --write] [-- <name> ...]
 // Each framework of Python has a virtual environment of its own under dist/python, and is tried against the built
 // gateway. Frameworks of TypeScript are named `typescript/<name>` (scripts/try-typescript.mjs). `--light` leaves out
-// what takes minutes to install, `go` and `java` among it; `--write` puts the tried versions into docs/sdk-python.md. `go` and `java` are
-// the examples in these languages (test/languages), where their compilers are installed.
+// what takes minutes to install, `go` and `java` among it; `--write` puts the tried versions into docs/sdk-python.md.
+// `go` and `java` are the examples in these languages (test/languages), where their compilers are installed.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
