@@ -51,7 +51,7 @@ describe('the site of the documents', () => {
     expect(broken).toEqual([]);
   });
 
-  test('finds sections by their words', () => {
+  test('has the words of each section in its index', () => {
     const sections = JSON.parse(read('search.json')) as { title: string; url: string; text: string }[];
     const found = sections.filter(({ text }) => text.includes('lineage'));
     expect(found.map(({ url }) => url)).toContain('docs/concepts.html#concepts');
