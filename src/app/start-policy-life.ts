@@ -1,8 +1,9 @@
 /** The sets of policies before the one in force, and the set that is asked beside it. */
 import { explain } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
+import type { PolicyVersions } from '../ports/policy-versions.ts';
 import { createEmbeddedShadow, createShadowCounts } from '../stores/embedded/policy-shadow.ts';
-import { createEmbeddedPolicyVersions, type OwnPolicyVersions } from '../stores/embedded/policy-versions.ts';
+import { createEmbeddedPolicyVersions } from '../stores/embedded/policy-versions.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { inSlices } from '../threads/main/policy-reader.ts';
 import { ReplayLink } from '../threads/replay/replay-link.ts';
@@ -30,17 +31,21 @@ export type PolicyLife = {
   begin(): Promise<void>;
 };
 
-/** Outside a cluster: keeps each set that comes into force. */
+/** Outside a cluster: keeps each set that comes into force. Reads await it, so they show a reload that was answered. */
 export function historyOf(store: EmbeddedStore, onError: Resources['onError']) {
-  const versions = createEmbeddedPolicyVersions(store);
+  const stored = createEmbeddedPolicyVersions(store);
   let last: Promise<unknown> = Promise.resolve();
   const keep = ({ policies, texts }: ReadSet, by: string, sinceMs: number): void => {
     const { version, documents } = policies.summary();
     const rules = documents.reduce((sum, { ruleCount }) => sum + ruleCount, 0);
     const set = { version, sinceMs, by, documents: documents.length, rules, texts };
     last = last
-      .then(() => versions.enter(set))
+      .then(() => stored.enter(set))
       .catch((error: unknown) => onError(error, 'keeping the policies in their history'));
+  };
+  const versions: PolicyVersions = {
+    list: () => last.then(() => stored.list()),
+    texts: (version) => last.then(() => stored.texts(version)),
   };
   return { versions, keep, settled: () => last };
 }
@@ -82,8 +87,7 @@ export function openPolicyLife(
     onError,
   });
   cluster?.peers.serve('shadow', async ({ version }) => shadow.countsOf(version));
-  const versions: OwnPolicyVersions | Cluster['policyStores']['versions'] =
-    cluster?.policyStores.versions ?? own.versions;
+  const versions: PolicyVersions = cluster?.policyStores.versions ?? own.versions;
   const history = new PolicyHistory({
     versions,
     shadow: () => shadow.kept && { ...shadow.kept, untilMs: undefined },
