@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 import { ALTERNATING, alternate } from './lib/alternate.ts';
 import { measuredElsewhere } from './lib/documents.ts';
 import { commit } from './lib/machine.ts';

@@ -6,7 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 import { freePort } from '../test/support/free-port.ts';
 import { CHECK_PATH } from './lib/answers.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';

@@ -12,7 +12,7 @@ import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
 import type { Principal } from '../src/core/identity/roles.ts';
 import { Shadow } from '../src/core/policy/shadow.ts';
-import { TimedSlices } from '../src/limits/timed-slices.ts';
+import { TimedSlices } from '../src/fairness/timed-slices.ts';
 import { randomHashKey } from '../src/system/hash-key.ts';
 import { isBrief } from './lib/options.ts';
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';
 import { environmentFrom } from './lib/environment.ts';
 import { isBrief } from './lib/options.ts';

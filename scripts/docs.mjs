@@ -1,7 +1,7 @@
 // Writes what is generated: into the documents, between its markers, and the schemas of policy files. Run it after a
 // change of the settings, the errors or what may stand in policies: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs';
-import { configTable } from '../dist/src/app/config-table.js';
+import { configTable } from '../dist/src/config/table.js';
 import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy/schema.js';
 import { describeApi } from '../dist/src/doors/api/openapi.js';
 import { routesOf } from '../dist/src/doors/api/routes.js';

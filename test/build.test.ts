@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 
 describe('build', () => {
   test('without the compiler the build says how to get it and keeps the last build', () => {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { VARIABLES } from '../src/app/config.ts';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
-import { readConfig, unknownVariables } from '../src/app/read-config.ts';
+import { VARIABLES } from '../src/config/config.ts';
+import { readConfig, unknownVariables } from '../src/config/read.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 
 type Service = {
   readonly image: string;

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { VARIABLES } from '../src/app/config.ts';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
-import { readConfig, unknownVariables } from '../src/app/read-config.ts';
+import { VARIABLES } from '../src/config/config.ts';
+import { readConfig, unknownVariables } from '../src/config/read.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 
 const at = (path: string): string => join(PACKAGE_ROOT, path);
 const read = (path: string): string => readFileSync(at(path), 'utf8');

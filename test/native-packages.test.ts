@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 
 /** As `sha256sum` prints them. */
 const SUMS = {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 
 type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
 type Component = { readonly name: string; readonly version: string; readonly licenses: readonly unknown[] };

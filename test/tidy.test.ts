@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { VARIABLES } from '../src/app/config.ts';
-import { configTable } from '../src/app/config-table.ts';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { VARIABLES } from '../src/config/config.ts';
+import { configTable } from '../src/config/table.ts';
 import { errorTable } from '../src/doors/error-table.ts';
 import { MIGRATIONS } from '../src/stores/postgres/migrations.ts';
+import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 import { ROWS } from './support/routes.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
@@ -61,7 +61,7 @@ const areaOf = (path: string): string =>
 
 /** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['app', 'audit-log', 'client', 'coding-agents', 'core', 'load', 'mcp', 'policy-files', 'system'],
+  cli: ['app', 'audit-log', 'client', 'coding-agents', 'config', 'core', 'load', 'mcp', 'policy-files', 'system'],
   load: ['client', 'doors'],
   workers: ['core', 'stores', 'threads'],
   app: [
@@ -70,9 +70,10 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
     'audit-sinks',
     'bus',
     'cluster',
+    'config',
     'core',
     'credentials',
-    'limits',
+    'fairness',
     'mail',
     'policy-files',
     'ports',
@@ -88,30 +89,31 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
     'core',
     'credentials',
     'doors',
-    'limits',
+    'fairness',
     'policy-files',
     'ports',
     'system',
     'use-cases',
     'webhooks',
   ],
-  doors: ['accounts', 'core', 'credentials', 'limits', 'ports', 'use-cases'],
+  doors: ['accounts', 'core', 'credentials', 'fairness', 'ports', 'use-cases'],
   stores: ['accounts', 'core', 'credentials', 'ports', 'system'],
   'audit-log': ['core', 'system'],
   'audit-sinks': ['audit-log', 'core', 'system', 'webhooks'],
-  mail: ['limits', 'ports', 'system'],
+  mail: ['fairness', 'ports', 'system'],
   'coding-agents': ['client', 'core', 'system'],
   mcp: ['client', 'core', 'system'],
   client: ['core'],
   'policy-files': ['core', 'ports'],
+  config: ['audit-log', 'bus', 'core', 'ports', 'system'],
   bus: ['core', 'ports', 'system'],
   cluster: ['core', 'ports', 'system'],
   system: ['core', 'credentials', 'ports'],
-  'use-cases': ['accounts', 'core', 'credentials', 'limits', 'ports', 'webhooks'],
+  'use-cases': ['accounts', 'core', 'credentials', 'fairness', 'ports', 'webhooks'],
   webhooks: ['core', 'ports'],
-  accounts: ['core', 'credentials', 'limits', 'ports'],
-  credentials: ['core', 'limits', 'ports'],
-  limits: ['core', 'ports'],
+  accounts: ['core', 'credentials', 'fairness', 'ports'],
+  credentials: ['core', 'fairness', 'ports'],
+  fairness: ['core', 'ports'],
   ports: ['core'],
 };
 const WAYS_IN_USE = Object.entries(WAYS).flatMap(([from, tos]) => tos.map((to) => `${from} -> ${to}`));
@@ -172,7 +174,7 @@ describe('tidy', () => {
     const readers = filesIn(
       'src/core',
       'src/ports',
-      'src/limits',
+      'src/fairness',
       'src/credentials',
       'src/accounts',
       'src/use-cases',
@@ -530,7 +532,7 @@ describe('tidy', () => {
 
   test('every setting is read', () => {
     const code = filesIn('src')
-      .filter((path) => path !== 'src/app/config.ts')
+      .filter((path) => path !== 'src/config/config.ts')
       .map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, ''))
       .join('\n');
     expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);

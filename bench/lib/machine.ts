@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { FILES } from './documents.ts';
 
 /**

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 import { environmentFrom } from './environment.ts';
 import { type Subject, TOKEN } from './subject.ts';

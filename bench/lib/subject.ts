@@ -1,9 +1,9 @@
 /** The measured server: the gateway itself, as its users start it, or a bare server to compare it with. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { YOUNG_GENERATION_FLAG } from '../../src/cli/young-generation.ts';
 import { binaryCodec } from '../../src/doors/proto/binary.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 import { environmentFrom } from './environment.ts';
 

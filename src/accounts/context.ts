@@ -8,7 +8,7 @@ import { type Account, type AccountId, subjectOf } from '../core/identity/accoun
 import type { CommonPasswords } from '../core/identity/password-rules.ts';
 import type { EndMadeKeys, MadeKeys } from '../credentials/made-keys.ts';
 import type { RevocationList } from '../credentials/revocations.ts';
-import type { Bounds } from '../limits/bounded.ts';
+import type { Bounds } from '../fairness/bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from '../ports/ports.ts';
 import type { AccountStore, StoredAccount } from './store.ts';
 

@@ -8,7 +8,7 @@ import { mayManageRole, NO_FAILURES, RESET_MS } from '../core/identity/account.t
 import { emailKeyOf, parseEmail } from '../core/identity/email.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { digestIfIssued, digestOf, mintSecret } from '../credentials/secret-token.ts';
-import type { Backlog } from '../limits/backlog.ts';
+import type { Backlog } from '../fairness/backlog.ts';
 import type { Mail } from '../ports/ports.ts';
 import { accountOf, isUnchanged, isVouchedFor, visible } from './access.ts';
 import { type AccountsContext, announce, auditEntry, ownActor, revokeTokens } from './context.ts';

@@ -1,11 +1,11 @@
 /** Checks the settings and the files that they name; opens, makes and listens to nothing. */
 import { readFileSync } from 'node:fs';
 import { readSinkFile } from '../audit-sinks/sink-file.ts';
+import { type Config, VARIABLES, type VariableName } from '../config/config.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { loadPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
+import { STARTER_POLICY } from '../system/package-files.ts';
 import { readTlsFiles } from '../system/tls-files.ts';
-import { type Config, VARIABLES, type VariableName } from './config.ts';
-import { STARTER_POLICY } from './package-files.ts';
 import { tlsPathsOf } from './start-tls.ts';
 
 /** Files that are read as they are, by the settings that name them. */

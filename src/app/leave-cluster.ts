@@ -1,12 +1,12 @@
 /** `svc cluster leave`: makes the data directory of a stopped gateway one that a gateway alone may start on. */
 import { existsSync } from 'node:fs';
 import { newRun } from '../cluster/run.ts';
+import type { Config } from '../config/config.ts';
 import { isOfCluster, leaveCluster } from '../stores/embedded/runs.ts';
 import { createPostgresLog } from '../stores/postgres/cluster/log.ts';
 import { hasMembers } from '../stores/postgres/cluster/members.ts';
 import type { Logger } from '../system/log.ts';
 import { Closers } from './closers.ts';
-import type { Config } from './config.ts';
 import { openDatabase } from './start-accounts.ts';
 import { holdDataDir, openStore, orStartError, StartError, startErrorOf } from './start-checks.ts';
 import { StartWait } from './start-wait.ts';

@@ -2,6 +2,9 @@
 
 import type { Refreshes } from '../cluster/replicas.ts';
 import { newRun } from '../cluster/run.ts';
+import type { Config } from '../config/config.ts';
+import { recordSettings } from '../config/recorded.ts';
+import { publicUrlOf } from '../config/urls.ts';
 import { ok } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { explain } from '../core/fault.ts';
@@ -10,10 +13,7 @@ import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type { Logger } from '../system/log.ts';
 import type { Listening } from '../threads/supervisor.ts';
-import { publicUrlOf } from './account-settings.ts';
 import { Closers } from './closers.ts';
-import type { Config } from './config.ts';
-import { recordSettings } from './recorded-settings.ts';
 import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { Cluster } from './start-cluster.ts';
 import { startConsole } from './start-console.ts';

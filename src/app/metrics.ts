@@ -5,8 +5,10 @@ import { microToUsd } from '../core/base/money.ts';
 import type { Governor } from '../core/governor.ts';
 import { OP_STATES } from '../core/ops/op-state.ts';
 import type { Stats } from '../core/stats/stats.ts';
-import type { RateLimiter } from '../limits/rate-limit.ts';
+import type { RateLimiter } from '../fairness/rate-limit.ts';
+import type { StoreOutage } from '../stores/embedded/outage.ts';
 import type { Histogram, Metric } from '../system/metrics.ts';
+import type { OpenFiles } from '../system/open-files.ts';
 import type { TlsFiles } from '../system/tls-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { AuditSinksLink } from '../threads/audit-sinks/sinks-link.ts';
@@ -22,8 +24,6 @@ import type { ListedSink } from '../use-cases/audit-sinks.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
 import type { ClusterMeasures } from './cluster-measures.ts';
-import type { OpenFiles } from './open-files.ts';
-import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
   readonly governor: Governor;

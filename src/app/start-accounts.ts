@@ -1,5 +1,6 @@
 import { type AccountUseCases, createAccounts } from '../accounts/accounts.ts';
 import type { AccountsContext } from '../accounts/context.ts';
+import type { Config } from '../config/config.ts';
 import type { Result } from '../core/base/result.ts';
 import { messageOf, stackOf } from '../core/base/text.ts';
 import type { Fault } from '../core/fault.ts';
@@ -18,10 +19,9 @@ import { within } from '../system/clock.ts';
 import { loadCommonPasswords } from '../system/common-passwords.ts';
 import type { Logger } from '../system/log.ts';
 import { lowerPoolPriority } from '../threads/crypto/pool.ts';
-import { loginBounds } from './account-settings.ts';
-import type { Config } from './config.ts';
 import { StartError } from './start-checks.ts';
 import type { StartWait } from './start-wait.ts';
+import { loginBounds } from './worker-data.ts';
 
 export type Database = {
   readonly postgres: Postgres;

@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { dirname, join, relative, resolve } from 'node:path';
+import type { Address } from '../config/parse.ts';
 import type { Result } from '../core/base/result.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { explain, type Fault } from '../core/fault.ts';
@@ -13,7 +14,6 @@ import { isOfCluster } from '../stores/embedded/runs.ts';
 import { type EmbeddedStore, openEmbeddedStore, STORE_FILE } from '../stores/embedded/store.ts';
 import { makeFolder } from '../system/files.ts';
 import type { Logger } from '../system/log.ts';
-import type { Address } from './config-parse.ts';
 
 // Errors of the system about files that the gateway needs to start, in words: which path, which setting, and what to
 // do.

@@ -25,12 +25,12 @@ import { createPostgresMembers, type Settlement } from '../stores/postgres/clust
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
+import { packageVersion } from '../system/package-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
 import type { Closers } from './closers.ts';
-import { packageVersion } from './package-files.ts';
 import { StartError } from './start-checks.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';

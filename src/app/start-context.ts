@@ -1,8 +1,8 @@
+import type { Config } from '../config/config.ts';
 import type { RunId } from '../ports/cluster.ts';
 import type { Logger } from '../system/log.ts';
 import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
 import type { Closers } from './closers.ts';
-import type { Config } from './config.ts';
 import type { StartWait } from './start-wait.ts';
 
 /** The tools of each step of a start. */

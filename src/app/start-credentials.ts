@@ -1,5 +1,6 @@
 /** The credentials of a gateway: API keys, tokens and their signing keys, revocations, tickets. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Config } from '../config/config.ts';
 import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import { ApiKeyDeletion } from '../credentials/api-key-start.ts';
@@ -14,7 +15,6 @@ import { WsTickets } from '../credentials/ws-tickets.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 import type { CryptoPool } from '../threads/crypto/pool.ts';
 import { createTokens } from '../threads/crypto/tokens.ts';
-import type { Config } from './config.ts';
 
 export type CredentialsStart = {
   readonly config: Config;

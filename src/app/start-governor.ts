@@ -1,6 +1,7 @@
 /** The governor as the configuration wants it, with what the embedded store kept of the last run. */
 
 import { createHash } from 'node:crypto';
+import type { Config } from '../config/config.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import { redactAttributes } from '../core/audit/redact.ts';
 import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.ts';
@@ -14,7 +15,6 @@ import type { PolicySet } from '../core/policy/policy.ts';
 import type { AgentStore, BudgetStore, DecisionStore } from '../ports/ports.ts';
 import { randomHashKey } from '../system/hash-key.ts';
 import { usableMemoryMib } from '../system/machine.ts';
-import type { Config } from './config.ts';
 
 /** An org may have a quarter of all budgets: it cannot take those of the others. */
 const ORGS_WORTH = 4;

@@ -1,5 +1,8 @@
 /** Who may ask the gateway for what: API keys, tokens and, where there is a database, accounts. */
 
+import type { Config } from '../config/config.ts';
+import { publicUrlOf } from '../config/urls.ts';
+import { isLoopback } from '../core/base/client-address.ts';
 import { holds } from '../core/identity/roles.ts';
 import { type Bootstrap, bootstrapOf } from '../credentials/api-key-start.ts';
 import { endMadeKeys } from '../credentials/made-keys.ts';
@@ -8,7 +11,6 @@ import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
 import { createEmbeddedRevocationStore } from '../stores/embedded/revocations.ts';
 import { createSteadyClock, within } from '../system/clock.ts';
 import type { EventBoard } from '../threads/main/event-board.ts';
-import { needsSetup, publicUrlOf } from './account-settings.ts';
 import type { RunningAccounts } from './start-accounts.ts';
 import type { StartContext } from './start-context.ts';
 import { type Credentials, openCredentials } from './start-credentials.ts';
@@ -104,3 +106,7 @@ async function isAdminOfAll({ authenticator }: Credentials, bearer: string): Pro
   const { scopes, orgId } = known.value.principal;
   return orgId === null && holds(scopes, 'admin');
 }
+
+/** Whether the first account needs proof that the operator makes it. */
+const needsSetup = ({ SVC_AUTH_FIRST_ACCOUNT: chosen, SVC_HTTP_ADDR: { host } }: Config): boolean =>
+  chosen === 'setup' || (chosen === undefined && !isLoopback(host));

@@ -2,6 +2,7 @@
 import { BudgetExchange } from '../cluster/exchange.ts';
 import { LEASE_MS } from '../cluster/membership.ts';
 import { UsageClaims } from '../cluster/usage-claims.ts';
+import type { Config } from '../config/config.ts';
 import { orgInReach } from '../core/access.ts';
 import { ok } from '../core/base/result.ts';
 import type { BudgetTracker } from '../core/budget/budget.ts';
@@ -19,7 +20,6 @@ import { createPostgresUsageIds } from '../stores/postgres/cluster/usage-ids.ts'
 import type { Postgres } from '../stores/postgres/postgres.ts';
 import { type DurationCounts, Durations } from '../threads/durations.ts';
 import type { SharedMoney } from '../threads/main/command-runner.ts';
-import type { Config } from './config.ts';
 
 export type MoneyStart = {
   readonly config: Config;

@@ -4,13 +4,14 @@ import { stackOf } from '../core/base/text.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import { type Clock, StoreUnwritable } from '../ports/ports.ts';
+import { StoreOutage } from '../stores/embedded/outage.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import type { Logger } from '../system/log.ts';
+import { OpenFiles } from '../system/open-files.ts';
+import { STARTER_POLICY } from '../system/package-files.ts';
 import { openSigningKeys } from '../system/signing-keys.ts';
 import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
 import type { PriceKeeper } from '../use-cases/prices.ts';
-import { OpenFiles } from './open-files.ts';
-import { STARTER_POLICY } from './package-files.ts';
 import type { Database } from './start-accounts.ts';
 import {
   type FoundParts,
@@ -27,7 +28,6 @@ import {
 import type { StartContext } from './start-context.ts';
 import { PolicyChanges } from './start-policies.ts';
 import { startPrices } from './start-prices.ts';
-import { StoreOutage } from './store-outage.ts';
 
 /** An embedded database gets at least this long, even where the rest has used up the grace period of the shutdown. */
 const LEAST_DATABASE_GRACE_MS = 500;

@@ -2,6 +2,7 @@
 import { SharedEvents } from '../cluster/events.ts';
 import type { SharedOrders } from '../cluster/orders.ts';
 import { type AgentLookup, Routing, type RoutingOptions } from '../cluster/routing.ts';
+import type { Config } from '../config/config.ts';
 import { ok } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Bus, Membership, Peers } from '../ports/cluster.ts';
@@ -14,7 +15,6 @@ import type { Switchboard } from '../threads/main/switchboard.ts';
 import { openPeerDoor } from '../threads/peer-door.ts';
 import { PEERS } from '../threads/protocol.ts';
 import type { Closers } from './closers.ts';
-import type { Config } from './config.ts';
 
 export type Deciding = {
   readonly governor: Governor;

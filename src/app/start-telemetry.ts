@@ -1,10 +1,11 @@
 /** Traces, metrics and logs for a collector of OpenTelemetry; nothing of it is loaded where that is off. */
+
+import type { Config } from '../config/config.ts';
 import type { Logger } from '../system/log.ts';
+import { packageVersion } from '../system/package-files.ts';
 import type { Signal } from '../threads/telemetry/messages.ts';
 import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
 import type { Closers } from './closers.ts';
-import type { Config } from './config.ts';
-import { packageVersion } from './package-files.ts';
 
 /** It gets at least this long, even where the rest has used up the grace period of the shutdown. */
 const LEAST_GRACE_MS = 500;

@@ -1,6 +1,7 @@
 /** TLS for the doors, by the files that the settings name. */
+
+import type { Config } from '../config/config.ts';
 import { readTlsFiles, TlsFiles, type TlsPaths } from '../system/tls-files.ts';
-import type { Config } from './config.ts';
 import { StartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 

@@ -2,11 +2,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Governor } from '../core/governor.ts';
 import type { Clock, StateStore } from '../ports/ports.ts';
+import { packageVersion } from '../system/package-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { WebhookLink } from '../threads/webhooks/webhook-link.ts';
 import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
 import { LocalWebhooks } from '../webhooks/local.ts';
-import { packageVersion } from './package-files.ts';
 import type { WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 

@@ -1,12 +1,13 @@
 /** The periodic work of the main thread. */
 
+import type { Config } from '../config/config.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Stats } from '../core/stats/stats.ts';
 import type { ApiKeyDeletion } from '../credentials/api-key-start.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { RevocationList } from '../credentials/revocations.ts';
-import { TimedSlices } from '../limits/timed-slices.ts';
+import { TimedSlices } from '../fairness/timed-slices.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClockGuard } from '../system/clock-guard.ts';
 import type { Logger } from '../system/log.ts';
@@ -15,7 +16,6 @@ import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
 import type { StatsSaver } from '../threads/main/stats-saver.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
-import type { Config } from './config.ts';
 
 /** How often the last uses of API keys are written, and revocations dropped whose tokens have all expired. */
 const TIDY_EVERY_MS = 60_000;

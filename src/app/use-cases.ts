@@ -3,6 +3,7 @@
 import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { SharedTickets } from '../cluster/tickets.ts';
+import type { Config } from '../config/config.ts';
 import { orgInReach } from '../core/access.ts';
 import { fail, ok } from '../core/base/result.ts';
 import { mergedStats } from '../core/stats/merge.ts';
@@ -10,10 +11,11 @@ import type { Stats } from '../core/stats/stats.ts';
 import type { StatsView } from '../core/stats/view.ts';
 import type { StatsWindow } from '../core/stats/windows.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
-import type { RateLimiter } from '../limits/rate-limit.ts';
+import type { RateLimiter } from '../fairness/rate-limit.ts';
 import type { Topic } from '../ports/cluster.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 import type { UseCase } from '../ports/use-case.ts';
+import type { StoreOutage } from '../stores/embedded/outage.ts';
 import type { Metrics } from '../system/metrics.ts';
 import { type ApprovalWaits, decideApproval, type FindLineage } from '../use-cases/approvals.ts';
 import { type AuditSinks, createAuditSinkUseCases } from '../use-cases/audit-sinks.ts';
@@ -27,11 +29,9 @@ import type { PriceKeeper } from '../use-cases/prices.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
 import { LogWitness } from '../use-cases/witness.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
-import type { Config } from './config.ts';
 import type { Database } from './start-accounts.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { PolicyLife } from './start-policy-life.ts';
-import type { StoreOutage } from './store-outage.ts';
 
 export type UseCaseParts = CredentialUseCasesDeps & {
   readonly config: Config;

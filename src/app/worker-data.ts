@@ -1,12 +1,14 @@
 /** The parts of the configuration that the other threads get: plain data. */
 import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { schemeOf } from '../config/urls.ts';
 import { isLoopback } from '../core/base/client-address.ts';
+import type { Bounds } from '../fairness/bounded.ts';
 import { usableMemoryMib } from '../system/machine.ts';
+import { WEB_FOLDER } from '../system/package-files.ts';
 import type { RecordingOptions } from '../threads/audit/audit-thread.ts';
+import { passwordThreads } from '../threads/crypto/pool.ts';
 import type { IoData } from '../threads/io/io-thread.ts';
-import { loginBounds, schemeOf } from './account-settings.ts';
-import type { Config } from './config.ts';
-import { WEB_FOLDER } from './package-files.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1024 * 1024;
@@ -17,6 +19,16 @@ const MAX_HALF_SENT_MIB = 128;
 const LEAST_HALF_SENT_MIB = 8;
 /** The part of all memory that each of the three may take. */
 const HALF_SENT_PART = 1 / 8;
+
+/** While some logins hash, this many others read or write their rows, so that no hash waits for the database. */
+const AROUND_A_HASH = 2;
+
+export const loginBounds = (config: Config): Bounds => ({
+  atOnce: passwordThreads(config.SVC_CRYPTO_THREADS, config.UV_THREADPOOL_SIZE) + AROUND_A_HASH,
+  waiting: config.SVC_CRYPTO_QUEUE,
+  waitMs: 10_000,
+  what: 'sign-in',
+});
 
 export const auditFolderOf = (config: Config): string => join(config.SVC_DATA_DIR, 'audit');
 

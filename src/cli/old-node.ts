@@ -1,4 +1,4 @@
-import { leastNode } from '../app/package-files.ts';
+import { leastNode } from '../system/package-files.ts';
 import { CliError } from './errors.ts';
 
 /** Throws if Node.js is older than the gateway needs. The client commands work with older releases. */

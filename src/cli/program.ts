@@ -1,6 +1,6 @@
 /** The parser of the command line, made from the table of commands. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { packageVersion } from '../app/package-files.ts';
+import { packageVersion } from '../system/package-files.ts';
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from './command-row.ts';
 import { EXIT } from './errors.ts';
 import { meaningOf, withHelp } from './help.ts';

@@ -1,11 +1,11 @@
 /** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
 import { constants } from 'node:os';
 import { relative } from 'node:path';
-import { schemeOf } from '../app/account-settings.ts';
-import { bracketed, type Config } from '../app/config.ts';
 import { type Gateway, startGateway } from '../app/main.ts';
-import { readConfig, unknownVariables } from '../app/read-config.ts';
 import { StartError } from '../app/start-checks.ts';
+import { bracketed, type Config } from '../config/config.ts';
+import { readConfig, unknownVariables } from '../config/read.ts';
+import { schemeOf } from '../config/urls.ts';
 import { createLogger } from '../system/log.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { SecretDigest } from '../core/base/ids.ts';
 import { Multimap } from '../core/base/lists.ts';
 import { assert, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-import { RateLimiter } from '../limits/rate-limit.ts';
+import { RateLimiter } from '../fairness/rate-limit.ts';
 import type { Authenticated } from '../ports/use-case.ts';
 
 export type CachedAuthenticatorDeps = {

@@ -8,7 +8,7 @@ import type { SecretDigest } from '../core/base/ids.ts';
 import { Multimap } from '../core/base/lists.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-import { CallerQuota } from '../limits/fair-queue.ts';
+import { CallerQuota } from '../fairness/fair-queue.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Authenticated } from '../ports/use-case.ts';
 import type { Authenticator } from './authenticate.ts';

@@ -1,6 +1,6 @@
 /** A bounded queue of e-mails: each is tried a few times, and a shutdown waits for them a limited time. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Backlog } from '../limits/backlog.ts';
+import { Backlog } from '../fairness/backlog.ts';
 import type { Mail, Mailer } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
 import type { TroubleLog } from '../system/log.ts';

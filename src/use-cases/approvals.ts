@@ -4,7 +4,7 @@ import type { AgentIdentity, SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
-import { CallerQuota } from '../limits/fair-queue.ts';
+import { CallerQuota } from '../fairness/fair-queue.ts';
 import type { OwnCommands } from './halts.ts';
 
 /** Who reads an approval: a person's credential, or the agent that asked. */

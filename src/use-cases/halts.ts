@@ -5,7 +5,7 @@ import { GATEWAY } from '../core/halts/commands.ts';
 import { type Halt, type HaltScope, parseHaltScope } from '../core/halts/halt.ts';
 import type { HaltMatch } from '../core/halts/match.ts';
 import type { Principal } from '../core/identity/roles.ts';
-import { type Stopwatch, TimedSlices } from '../limits/timed-slices.ts';
+import { type Stopwatch, TimedSlices } from '../fairness/timed-slices.ts';
 import type { Unconfirmed } from '../ports/cluster.ts';
 
 export type NewHalt = CommandOf<'create-halt'>['halt'];

@@ -12,7 +12,7 @@ import { diffingPolicies, type PolicyChange } from '../core/policy/diff.ts';
 import type { Explanation, Overruling } from '../core/policy/explain.ts';
 import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy/policy.ts';
 import type { PolicyDecision } from '../core/policy/rule.ts';
-import { FairQueue } from '../limits/fair-queue.ts';
+import { FairQueue } from '../fairness/fair-queue.ts';
 import type { PolicyText } from '../ports/cluster.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readConfig } from '../../src/app/read-config.ts';
 import { type RunningAccounts, startAccounts } from '../../src/app/start-accounts.ts';
+import { readConfig } from '../../src/config/read.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
 import { ADMIN_KEY, GOOD_PASSWORD, openScene, registerOwner, valueOf } from '../support/accounts.ts';
 import { eventually } from '../support/eventually.ts';

@@ -13,9 +13,9 @@ import {
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { createCheckpointer, loadCheckpointKey, readAnchor } from '../../src/audit-log/checkpoint.ts';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { runs } from '../support/runs.ts';
 import {
   append,

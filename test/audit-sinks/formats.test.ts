@@ -2,12 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { otlpLogsOf } from '../../src/audit-sinks/otlp-logs.ts';
 import { placeOf } from '../../src/audit-sinks/sink.ts';
 import { readSinkFile, sinksIn } from '../../src/audit-sinks/sink-file.ts';
 import { AUDIT_EVENTS, type AuditEntry } from '../../src/core/audit/audit.ts';
 import { ocsfOf } from '../../src/core/audit/ocsf.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { freshDirectory } from '../audit-log/log.ts';
 import { conforms } from '../support/json-schema.ts';
 

@@ -9,7 +9,7 @@ describe('linking a benchmark with the sources of another commit', () => {
     ['core/audit/audit-line.ts', 'core/audit-line.ts'],
     ['core/policy/document.ts', 'core/policy-document.ts'],
     ['system/hash-key.ts', 'adapters/hash-key.ts'],
-    ['limits/timed-slices.ts', undefined],
+    ['fairness/timed-slices.ts', undefined],
   ])('finds %s as %s', (wanted, found) => {
     expect(sameFile(flat, wanted)).toBe(found);
   });

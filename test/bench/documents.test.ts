@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { inPerformance, inReadme, type Measured, measuredElsewhere } from '../../bench/lib/documents.ts';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 const MEASURED: Measured = {
   name: 'steady',

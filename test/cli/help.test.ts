@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { wordsOf } from '../../src/cli/command-row.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/commands.ts';
 import { EXIT } from '../../src/cli/errors.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { type CliHome, createCliHome, SVC } from '../support/cli.ts';
 
 let cli: CliHome;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { YOUNG_GENERATION_FLAG } from '../../src/cli/young-generation.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
 describe('the size of the young generation', () => {

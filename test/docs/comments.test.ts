@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 const FOLDERS = ['src', 'workers', 'sdk', 'web/src', 'test', 'bench', 'scripts', 'examples'];
 const OPENING = /^\s*(?:\/\*\*|\*|\/\/)\s*(?:Of|What|Whoever|Where|Those|Likewise|One|So)\b/;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { createCliHome } from '../support/cli.ts';
 
 const page = readFileSync(join(PACKAGE_ROOT, 'docs', 'hacking.md'), 'utf8');

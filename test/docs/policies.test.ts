@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { parseBudgetConfig } from '../../src/core/budget/config.ts';
 import { enforceOnArguments } from '../../src/core/obligations.ts';
 import { parsePolicyCases, runPolicyCases } from '../../src/core/policy/cases.ts';
@@ -10,6 +9,7 @@ import { parsePolicyDocument } from '../../src/core/policy/document.ts';
 import { compileGlob } from '../../src/core/policy/glob.ts';
 import { compilePolicies } from '../../src/core/policy/policy.ts';
 import { readYaml } from '../../src/policy-files/policy-yaml.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 const page = readFileSync(join(PACKAGE_ROOT, 'docs/policies.md'), 'utf8');
 const sectionOf = (heading: string): string =>

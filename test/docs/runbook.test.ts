@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/cli/program.ts';
 import { AUDIT_EVENTS } from '../../src/core/audit/audit.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 

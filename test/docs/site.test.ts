@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 describe('the site of the documents', () => {
   let folder: string;

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { WEBHOOK_EVENTS } from '../../src/core/webhooks/webhook.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { sendCall } from '../../src/webhooks/sender.ts';
 import { type Received, startReceiver } from '../support/receiver.ts';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 import { describe, expect, it } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 type Node = { readonly type: string; readonly [key: string]: unknown };
 

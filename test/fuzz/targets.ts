@@ -5,7 +5,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { networkOf, plainAddress } from '../../src/core/base/client-address.ts';
 import { agentKeyOf, isName, isOpHalf, parseAgentKey, parseOpId } from '../../src/core/base/ids.ts';
 import { placeOfCursor } from '../../src/core/base/page.ts';
@@ -41,6 +40,7 @@ import { messageIn } from '../../src/mcp/json-rpc.ts';
 import { pinsIn } from '../../src/mcp/pins.ts';
 import { loadPolicyTexts } from '../../src/policy-files/policy-file.ts';
 import { readYaml } from '../../src/policy-files/policy-yaml.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { decodeToMain, encodeToMain } from '../../src/threads/codec.ts';
 import { signToken, verifyToken } from '../../src/threads/crypto/token-work.ts';
 import { CursorSeal } from '../../src/threads/main/cursor-seal.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { SVC } from '../support/cli.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { endIfOrphaned } from '../support/orphans.ts';

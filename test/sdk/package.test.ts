@@ -19,7 +19,7 @@ import { publint } from 'publint';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { PROTOCOL } from '../../sdk/typescript/src/protocol.ts';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 const SDK = join(PACKAGE_ROOT, 'sdk', 'typescript');
 

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { spawn as spawnInTerminal } from '@lydell/node-pty';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 export const SVC = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 

@@ -7,11 +7,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import protobuf from 'protobufjs';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import type { Call, Method, Receiver } from '../../src/doors/grpc/call.ts';
 import { GrpcServer } from '../../src/doors/grpc/server.ts';
 import { CODE, type GrpcStatus, type Metadata, OK } from '../../src/doors/grpc/status.ts';
 import { listenForGrpc } from '../../src/doors/shared/listener.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 const PACKAGE = 'connectrpc.conformance.v1';
 const PROTO = join(PACKAGE_ROOT, 'test/support/conformance');

@@ -7,7 +7,7 @@ import type { SignalMessage } from '../../src/core/views.ts';
 import { digestOf } from '../../src/credentials/secret-token.ts';
 import { ControlSwitch } from '../../src/doors/rpc/control-switch.ts';
 import type { WirePorts } from '../../src/doors/rpc/ports.ts';
-import { LargeBatches } from '../../src/limits/large-batches.ts';
+import { LargeBatches } from '../../src/fairness/large-batches.ts';
 import type { Recorded } from '../../src/use-cases/use-cases.ts';
 
 export const WRITE_KEY = 'svc_write-key';

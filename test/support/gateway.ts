@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { endIfOrphaned } from './orphans.ts';
 
 export const ADMIN_KEY = 'test-admin-key-0123456789-0123456789-0123456789';

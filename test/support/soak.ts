@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { machine } from '../../bench/lib/machine.ts';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 /** The folder of `npm run docs:reliability`, which writes the figures into docs/reliability.md. */
 const FOLDER = join(PACKAGE_ROOT, 'artifacts', 'soak');

@@ -1,7 +1,7 @@
 /** Tests that start the command, the SDK's package or a thread run what was built, and vitest builds nothing. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 
 const BUILT = 'dist/src/cli/main.js';
 

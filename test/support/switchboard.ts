@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { type RecorderStart, startRecorder } from '../../src/app/start-recorder.ts';
 import type { Command } from '../../src/core/commands.ts';
 import { Stats } from '../../src/core/stats/stats.ts';
-import { RateLimiter } from '../../src/limits/rate-limit.ts';
+import { RateLimiter } from '../../src/fairness/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
 import { FAILURES, WRITTEN } from '../../src/threads/audit/audit-counters.ts';
 import { AuditLink, toAuditThread } from '../../src/threads/audit/audit-link.ts';

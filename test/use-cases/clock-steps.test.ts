@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { ok } from '../../src/core/base/result.ts';
 import { afterFailure, type Lockout, lockedForSecs, NO_FAILURES } from '../../src/core/identity/account.ts';
-import { RateLimiter } from '../../src/limits/rate-limit.ts';
+import { RateLimiter } from '../../src/fairness/rate-limit.ts';
 import { PostgresClock } from '../../src/stores/postgres/clock.ts';
 import type { Postgres } from '../../src/stores/postgres/postgres.ts';
 import { createClock, createSteadyClock } from '../../src/system/clock.ts';

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { WEB_FOLDER } from '../../src/app/package-files.ts';
 import { WEBHOOK_EVENTS } from '../../src/core/webhooks/webhook.ts';
+import { WEB_FOLDER } from '../../src/system/package-files.ts';
 import { EVENTS } from '../../web/src/pages/webhooks/events.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 

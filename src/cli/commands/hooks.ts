@@ -1,7 +1,6 @@
 /** `svc hooks install|uninstall|run`: coding agents that ask the gateway before they use a tool. */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { PACKAGE_ROOT } from '../../app/package-files.ts';
 import { DEFAULT_URL } from '../../client/environment.ts';
 import { proxyFor } from '../../client/proxy-choice.ts';
 import { ask, readEvent } from '../../coding-agents/ask.ts';
@@ -10,6 +9,7 @@ import { install as installFile, uninstall as uninstallFile } from '../../coding
 import { CODING_AGENTS, type CodingAgent, type Installation, quoted } from '../../coding-agents/tools.ts';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { messageOf } from '../../core/base/text.ts';
+import { PACKAGE_ROOT } from '../../system/package-files.ts';
 import { CliError, EXIT, usageError } from '../errors.ts';
 import { fileFault } from '../files/private-folder.ts';
 import type { Invocation, Run } from '../invocation.ts';

@@ -1,6 +1,5 @@
 /** Helpers of the commands that read policy files. They work offline, on the files alone. */
 
-import { STARTER_POLICY } from '../../app/package-files.ts';
 import type { AssumedHalt } from '../../core/policy/assumed-halts.ts';
 import {
   type LoadedPolicies,
@@ -9,6 +8,7 @@ import {
   type PolicyFileProblem,
   renderPolicyProblem,
 } from '../../policy-files/policy-file.ts';
+import { STARTER_POLICY } from '../../system/package-files.ts';
 import { CliError } from '../errors.ts';
 import type { OutputFormat } from '../invocation.ts';
 import { show } from '../terminal/output.ts';

@@ -1,6 +1,6 @@
 /** `svc serve --check` and `--print-config`: what the gateway would start with, without starting it. */
 import { checkSettings, shownSettings } from '../../app/check-settings.ts';
-import { readConfig, unknownVariables } from '../../app/read-config.ts';
+import { readConfig, unknownVariables } from '../../config/read.ts';
 import { EXIT, type ExitStatus } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../terminal/output.ts';

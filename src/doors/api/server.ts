@@ -3,7 +3,7 @@ import { networkOf } from '../../core/base/client-address.ts';
 import { agentKeyOf } from '../../core/base/ids.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
-import { FairQueue } from '../../limits/fair-queue.ts';
+import { FairQueue } from '../../fairness/fair-queue.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { corsHeaders, isPreflight, type Own, preflightReply } from '../engine/access.ts';
 import type { AddressOf } from '../engine/client-address.ts';

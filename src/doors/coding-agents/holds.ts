@@ -1,6 +1,6 @@
 /** Answers that are held back while an operation is paused, or people decide. */
 import { agentKeyOf, type OpId } from '../../core/base/ids.ts';
-import { CallerQuota } from '../../limits/fair-queue.ts';
+import { CallerQuota } from '../../fairness/fair-queue.ts';
 import type { ControlSwitch } from '../rpc/control-switch.ts';
 import { whenGone } from '../rpc/departure.ts';
 import type { Caller } from '../rpc/handle.ts';

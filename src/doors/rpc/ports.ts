@@ -3,7 +3,7 @@
 import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
-import type { LargeBatches } from '../../limits/large-batches.ts';
+import type { LargeBatches } from '../../fairness/large-batches.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 
 export type WirePorts = {

@@ -4,7 +4,7 @@
  */
 import { createServer, type Socket } from 'node:net';
 import { assert } from '../../core/base/result.ts';
-import { throttle } from '../../limits/rate-limit.ts';
+import { throttle } from '../../fairness/rate-limit.ts';
 
 export type GrpcListener = {
   readonly port: number;

@@ -7,7 +7,7 @@ import type { OrgFilter } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { OpView } from '../../core/views.ts';
-import { CallerQuota } from '../../limits/fair-queue.ts';
+import { CallerQuota } from '../../fairness/fair-queue.ts';
 import type { GatewayEvent, Interest } from '../../ports/events.ts';
 import type { StreamSocket } from '../engine/engine.ts';
 import { Channel, channelKeyOf, type Entry, opKeyOf, type ReaderInterest } from './channel.ts';

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { fail, type Result } from '../../core/base/result.ts';
 import { stackOf } from '../../core/base/text.ts';
 import type { Fault } from '../../core/fault.ts';
-import { FairQueue } from '../../limits/fair-queue.ts';
+import { FairQueue } from '../../fairness/fair-queue.ts';
 import { within } from '../../system/clock.ts';
 import { workerFile } from '../../system/worker-file.ts';
 import type { AuditReads, LogRequest, LogText } from '../../use-cases/logs.ts';

@@ -5,7 +5,7 @@ import type { CheckCommand, Command, CommandOf, CommandType, Replies } from '../
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import { KnownCredentials } from '../../credentials/known-credentials.ts';
-import { CallerQuota } from '../../limits/fair-queue.ts';
+import { CallerQuota } from '../../fairness/fair-queue.ts';
 import type { InputOf, Link, Origin, Recorded, ReplyOf, UseCaseName } from '../../use-cases/use-cases.ts';
 import { Batcher } from '../batcher.ts';
 import { Durations } from '../durations.ts';

@@ -8,7 +8,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { Governor } from '../../core/governor.ts';
 import type { Outcome, UsageKey } from '../../core/outcome.ts';
 import type { SignalMessage } from '../../core/views.ts';
-import type { RateLimiter } from '../../limits/rate-limit.ts';
+import type { RateLimiter } from '../../fairness/rate-limit.ts';
 import type { Verdict } from '../../ports/cluster-log.ts';
 import type { Clock, SavedAt } from '../../ports/ports.ts';
 import type { Accepted, SharedDecisions, Trial } from '../../ports/sharing.ts';

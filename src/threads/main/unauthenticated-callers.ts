@@ -9,7 +9,7 @@ import { rfc3339 } from '../../core/base/time.ts';
 import type { CheckCommand } from '../../core/commands.ts';
 import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Outcome } from '../../core/outcome.ts';
-import { RateLimiter } from '../../limits/rate-limit.ts';
+import { RateLimiter } from '../../fairness/rate-limit.ts';
 import type { IoId } from '../protocol.ts';
 
 export type UnauthenticatedOptions = {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../../src/app/package-files.ts';
 import { ConditionVariables, compileCondition } from '../../../src/core/condition/condition.ts';
 import { FUNCTION_NAMES } from '../../../src/core/condition/functions.ts';
+import { PACKAGE_ROOT } from '../../../src/system/package-files.ts';
 
 const page = readFileSync(join(PACKAGE_ROOT, 'docs/conditions.md'), 'utf8');
 const blocks = (language: string): string[] =>

@@ -5,12 +5,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../../src/app/package-files.ts';
 import { parsePolicyCases } from '../../../src/core/policy/cases.ts';
 import { parsePolicyDocument } from '../../../src/core/policy/document.ts';
 import { checkTogether } from '../../../src/core/policy/policy.ts';
 import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../../../src/core/policy/schema.ts';
 import { readYaml } from '../../../src/policy-files/policy-yaml.ts';
+import { PACKAGE_ROOT } from '../../../src/system/package-files.ts';
 import { conforms } from '../../support/json-schema.ts';
 import { runs } from '../../support/runs.ts';
 

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../../src/app/package-files.ts';
 import { describeApi, templateOf } from '../../../src/doors/api/openapi.ts';
 import { routesOf } from '../../../src/doors/api/routes.ts';
 import { Holds } from '../../../src/doors/coding-agents/holds.ts';
 import type { Route } from '../../../src/doors/engine/route.ts';
 import { methodShapes } from '../../../src/doors/proto/schema.ts';
 import { ControlSwitch } from '../../../src/doors/rpc/control-switch.ts';
+import { PACKAGE_ROOT } from '../../../src/system/package-files.ts';
 
 const holds = new Holds(new ControlSwitch(() => undefined));
 const rows = routesOf({

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../../src/app/package-files.ts';
 import { type Row, tool } from '../../../src/doors/coding-agents/rows.ts';
 import { toolTables } from '../../../src/doors/coding-agents/tool-page.ts';
 import { TOOL_TABLES } from '../../../src/doors/coding-agents/tool-tables.ts';
+import { PACKAGE_ROOT } from '../../../src/system/package-files.ts';
 
 type Offered = {
   readonly package: string;

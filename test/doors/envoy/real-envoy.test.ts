@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { PACKAGE_ROOT } from '../../../src/app/package-files.ts';
+import { PACKAGE_ROOT } from '../../../src/system/package-files.ts';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { eventually } from '../../support/eventually.ts';
 import { freePort } from '../../support/free-port.ts';

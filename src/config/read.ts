@@ -1,7 +1,7 @@
 /** Reads the configuration from the environment, and names every mistake in it. */
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Config, VARIABLES, type VariableName } from './config.ts';
-import type { Variable } from './config-variable.ts';
+import type { Variable } from './variable.ts';
 
 export type ConfigFault = { readonly problems: readonly string[] };
 

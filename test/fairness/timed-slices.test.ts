@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TimedSlices } from '../../src/limits/timed-slices.ts';
+import { TimedSlices } from '../../src/fairness/timed-slices.ts';
 
 const BOUNDS = { aimMs: 4, first: 100, least: 50, most: 1_000 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { StoreOutage } from '../../src/app/store-outage.ts';
-import { StoreUnwritable } from '../../src/ports/ports.ts';
-import type { Logger } from '../../src/system/log.ts';
+import { StoreUnwritable } from '../../../src/ports/ports.ts';
+import { StoreOutage } from '../../../src/stores/embedded/outage.ts';
+import type { Logger } from '../../../src/system/log.ts';
 
 const STORE_FULL = new StoreUnwritable(
   Object.assign(new Error('database or disk is full'), { code: 'ENOSPC', path: '/data/store/gateway.sqlite' }),

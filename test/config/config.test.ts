@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Config, VARIABLES } from '../../src/app/config.ts';
-import { readConfig, unknownVariables } from '../../src/app/read-config.ts';
+import { type Config, VARIABLES } from '../../src/config/config.ts';
+import { readConfig, unknownVariables } from '../../src/config/read.ts';
 
 const read = (env: Record<string, string> = {}): Config => {
   const config = readConfig(env);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { throttle } from '../../src/limits/rate-limit.ts';
+import { throttle } from '../../src/fairness/rate-limit.ts';
 
 describe('throttle', () => {
   test('writes one line a minute with its count, also after the clock is set back', () => {

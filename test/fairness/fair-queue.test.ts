@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FairQueue } from '../../src/limits/fair-queue.ts';
+import { FairQueue } from '../../src/fairness/fair-queue.ts';
 
 /** Work that ends when the test says so. */
 function open(places: number, atOnce = 1) {

@@ -1,6 +1,6 @@
-import type { StoreUnwritable } from '../ports/ports.ts';
-import type { EmbeddedStore } from '../stores/embedded/store.ts';
-import type { Logger } from '../system/log.ts';
+import type { StoreUnwritable } from '../../ports/ports.ts';
+import type { Logger } from '../../system/log.ts';
+import type { EmbeddedStore } from './store.ts';
 
 const PROBE_EVERY_MS = 2_000;
 

@@ -16,9 +16,9 @@ import {
   text,
   wholeNumber,
   witnesses,
-} from './config-parse.ts';
-import { count, countOf, secret, type Variable, variable } from './config-variable.ts';
-import { TELEMETRY_VARIABLES } from './telemetry-variables.ts';
+} from './parse.ts';
+import { TELEMETRY_VARIABLES } from './telemetry.ts';
+import { count, countOf, secret, type Variable, variable } from './variable.ts';
 
 /** The host as written in a URL or before a port. */
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

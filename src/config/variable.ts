@@ -1,5 +1,5 @@
 /** The type of a row in the table of settings, and its constructors. */
-import { type Parse, wholeNumber } from './config-parse.ts';
+import { type Parse, wholeNumber } from './parse.ts';
 
 /**
  * A variable: `expects` completes the sentence "must be …". `fallback` is the text of an unset variable, and

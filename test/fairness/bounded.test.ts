@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fail, ok, type Result } from '../../src/core/base/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { bounded } from '../../src/limits/bounded.ts';
+import { bounded } from '../../src/fairness/bounded.ts';
 import { eventually } from '../support/eventually.ts';
 import { testClock } from '../support/harness.ts';
 

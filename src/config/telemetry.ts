@@ -1,6 +1,6 @@
 /** The settings of OpenTelemetry that the gateway reads itself: rows of the table, under the names of the standard. */
-import { baseUrl, oneOf, switchedOn, text } from './config-parse.ts';
-import { countOf, secret, type Variable, variable } from './config-variable.ts';
+import { baseUrl, oneOf, switchedOn, text } from './parse.ts';
+import { countOf, secret, type Variable, variable } from './variable.ts';
 
 const exporter = (signal: string): Variable<'otlp' | 'none'> =>
   variable(oneOf('otlp', 'none'), '`otlp` or `none`', 'otlp', `\`none\`: no ${signal} are sent to the collector`);

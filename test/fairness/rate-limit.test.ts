@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RateLimiter } from '../../src/limits/rate-limit.ts';
+import { RateLimiter } from '../../src/fairness/rate-limit.ts';
 
 const takes = (limiter: RateLimiter, caller: string, count: number, nowMs: number): number =>
   Array.from({ length: count }, () => limiter.take(caller, nowMs).ok).filter(Boolean).length;

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { codeOf } from '../core/base/text.ts';
-import { isOutOfDescriptors } from '../system/files.ts';
-import type { Logger } from '../system/log.ts';
+import { isOutOfDescriptors } from './files.ts';
+import type { Logger } from './log.ts';
 
 /** How often to check that the process can open another file. */
 const LOOK_EVERY_MS = 2_000;

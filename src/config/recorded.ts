@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { NO_LINEAGE } from '../core/audit/audit.ts';
 import type { AuditLog } from '../ports/ports.ts';
-import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { type Config, VARIABLES, type VariableName } from './config.ts';
 
 /** By name, as JSON; a digest of what is secret; null where nothing is set. */
@@ -12,6 +11,11 @@ type ChangedSetting =
   | { readonly name: string };
 
 const KEY = 'settings';
+
+/** The part of the embedded store that keeps them. */
+type Store = {
+  table<V>(name: string): { get(key: string): V | undefined; put(key: string, row: V): Promise<unknown> };
+};
 
 const isSecret = (name: string): boolean => name in VARIABLES && VARIABLES[name as VariableName].isSecret === true;
 
@@ -39,7 +43,7 @@ const parsed = (json: string | null | undefined): unknown => (json == null ? nul
 /** The entry comes first: after a crash between both, it is written once more. */
 export async function recordSettings(
   config: Config,
-  { store, audit }: { readonly store: EmbeddedStore; readonly audit: AuditLog },
+  { store, audit }: { readonly store: Store; readonly audit: AuditLog },
 ): Promise<void> {
   const table = store.table<Recorded>(KEY);
   const [before, after] = [table.get(KEY), recordedSettings(config)];
