@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { homeOf } from '../../src/cluster/run.ts';
 import type { SecretDigest } from '../../src/core/base/ids.ts';
 import type { CommandOf } from '../../src/core/commands.ts';
+import type { Entry } from '../../src/ports/cluster-log.ts';
 import { ADMIN, CRAWLER, checkOf, opId, SIBLING } from '../support/governor.ts';
 import { type LogGateway, LogWorld } from '../support/log-gateway.ts';
 
@@ -195,6 +196,52 @@ describe('gateways with one log', () => {
     }
   });
 
+  test('forget an agent before its removal is answered, also one that is on its way', async () => {
+    world.losesAnswers = 1;
+    const registered = two.decide(registering('a', 'token'));
+    await expect.poll(() => world.head.state.has('agents acme/search/a')).toBe(true);
+    await one.log.follow();
+    const agent = { orgId: 'acme', teamId: 'search', agentId: 'a' };
+    const removed = await settled(one.decide({ type: 'deregister-agent', principal: ADMIN, agent }));
+    expect(removed).toMatchObject({ ok: true, unconfirmed: [] });
+    const known = (): unknown[] =>
+      world.gateways.map(({ governor }) => governor.agents.ownerOf('token' as SecretDigest));
+    expect(known()).toEqual([undefined, undefined, undefined]);
+    // It was registered first, and says so late.
+    expect(await settled(registered)).toMatchObject({ ok: true });
+    expect(known()).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('remove old orders to gateways that have ended some at a time', async () => {
+    const day = 24 * 3_600_000;
+    const old = (nth: number): Entry => ({
+      ...{ kind: 'orders', id: `acme/search/crawler old:${nth}` },
+      body: { agent: 'acme/search/crawler', opId: `old:${nth}`, signal: 'pause', sequence: nth, home: 'gone', atMs: 0 },
+    });
+    const recent: Entry = {
+      ...{ kind: 'orders', id: 'acme/search/crawler t:1' },
+      body: {
+        agent: 'acme/search/crawler',
+        opId: 't:1',
+        signal: 'pause',
+        sequence: 1,
+        home: 'gone',
+        atMs: world.nowMs - day + 1,
+      },
+    };
+    const entries = [...Array.from({ length: 1_200 }, (_, nth) => old(nth)), recent];
+    world.head.append(one.fake.run, 'before', world.head.head, [entries], 100, world.members());
+    await one.log.follow();
+    const left: number[] = [];
+    for (let look = 0; look < 3; look += 1) {
+      one.orders.tidy();
+      await world.settle();
+      left.push(world.head.whole().states.length);
+    }
+    expect(left).toEqual([701, 201, 1]);
+    expect(world.head.log.slice(-3).map((row) => row.entries.length)).toEqual([500, 500, 200]);
+  });
+
   test('tell of an order that the database cannot take, and write it once it can', async () => {
     one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
     world.isAway = true;
@@ -280,5 +327,38 @@ describe('approvals of gateways with one log', () => {
     await world.settle();
     expect([stateAt(one!, 't:2'), stateAt(two!, 't:2')]).toEqual(['running', 'absent']);
     for (const { log } of [one!, two!]) log.stop();
+  });
+
+  test('are ended by the first gateway, and by another where that one does not', async () => {
+    const world = new LogWorld();
+    const gateways = ['one', 'two'].map((name) => world.open(name, { ...PARTS, policies: ASKING }));
+    const [first, second] = gateways.toSorted((one, other) => (one.fake.run < other.fake.run ? -1 : 1));
+    const expiring = async (op: string) => {
+      const asked = second!.decide<'check'>(checkOf(CRAWLER, op));
+      await world.settle();
+      const reply = await asked;
+      const id = reply.ok ? reply.value.approvalId! : '';
+      return { id, expiresAtMs: second!.governor.approvals.get(id)!.expiresAtMs };
+    };
+    const tick = async (gateway: LogGateway): Promise<void> => {
+      const ticked = gateway.tickApprovals();
+      await world.settle();
+      await ticked;
+    };
+    const statesOf = (id: string) => gateways.map(({ governor }) => governor.approvals.get(id)!.state);
+    const early = await expiring('t:1');
+    world.nowMs = early.expiresAtMs + 1;
+    await tick(second!);
+    expect(statesOf(early.id)).toEqual(['pending', 'pending']);
+    await tick(first!);
+    expect(statesOf(early.id)).toEqual(['expired', 'expired']);
+    const late = await expiring('t:2');
+    world.nowMs = late.expiresAtMs + 5_000;
+    await tick(second!);
+    expect(statesOf(late.id)).toEqual(['pending', 'pending']);
+    world.nowMs = late.expiresAtMs + 5_001;
+    await tick(second!);
+    expect(statesOf(late.id)).toEqual(['expired', 'expired']);
+    for (const { log } of gateways) log.stop();
   });
 });

@@ -66,12 +66,12 @@ export class LogGateway {
   readonly everywhere: AppliedEverywhere;
   readonly orders: SharedOrders;
   readonly agents: SharedAgents;
+  readonly decisions: LogDecisions;
   readonly delivered: SignalMessage[] = [];
   readonly revoked: string[] = [];
   /** It is stopped: nothing that is read from the log gets here. */
   isStopped = false;
   readonly #world: LogWorld;
-  readonly #decisions: LogDecisions;
   readonly #approvals: SharedApprovals;
 
   constructor(world: LogWorld, fake: FakeMember, parts: Given = {}) {
@@ -135,7 +135,7 @@ export class LogGateway {
       ...{ governor: this.governor, membership, onChanged: () => undefined, nowMs: wallMs, onError },
       commands: { ask: (command) => this.decide(command as Command) as never },
     });
-    this.#decisions = new LogDecisions({
+    this.decisions = new LogDecisions({
       ...{ log: this.log, everywhere: this.everywhere, orders: this.orders, governor: this.governor, ids },
       ...{ turns: this.#approvals.turns, withinMs: () => 500 },
     });
@@ -187,7 +187,7 @@ export class LogGateway {
   }
 
   tickApprovals(): Promise<void> {
-    return this.#approvals.tick(true);
+    return this.#approvals.tick();
   }
 
   /** As the main thread has a command decided; with the names of gateways that do not act by it. */
@@ -198,8 +198,8 @@ export class LogGateway {
   }
 
   #decided(command: Command, tries = 0): Promise<Replies[CommandType]> {
-    if (!this.#decisions.concerns(command)) {
-      const { turn } = this.#decisions.tryOut(command, undefined, this.#world.nowMs).outcome;
+    if (!this.decisions.concerns(command)) {
+      const { turn } = this.decisions.tryOut(command, undefined, this.#world.nowMs).outcome;
       if (turn === undefined || !('digest' in turn)) return Promise.resolve(this.#now(command));
       return this.#inLog(command, turn.digest, tries);
     }
@@ -207,13 +207,13 @@ export class LogGateway {
   }
 
   #inLog(command: Command, digest: string | undefined, tries: number): Promise<Replies[CommandType]> {
-    const trial = this.#decisions.tryOut(command, digest, this.#world.nowMs);
-    if (trial.entries.length === 0) return Promise.resolve(this.#decisions.decide(trial).reply);
+    const trial = this.decisions.tryOut(command, digest, this.#world.nowMs);
+    if (trial.entries.length === 0) return Promise.resolve(this.decisions.decide(trial).reply);
     return new Promise((resolve) => {
-      this.#decisions.propose(trial, {
+      this.decisions.propose(trial, {
         accepted: (accepted) => {
-          const { reply } = this.#decisions.decide(trial);
-          void this.#decisions
+          const { reply } = this.decisions.decide(trial);
+          void this.decisions
             .confirmed(accepted, trial)
             .then((unconfirmed) => resolve(Object.assign({ unconfirmed }, reply)));
         },

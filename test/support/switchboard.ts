@@ -1,6 +1,8 @@
 import { onTestFinished } from 'vitest';
 import { type RecorderStart, startRecorder } from '../../src/app/start-recorder.ts';
+import type { LogDecisions } from '../../src/cluster/decisions.ts';
 import type { Command } from '../../src/core/commands.ts';
+import type { Governor } from '../../src/core/governor.ts';
 import { Stats } from '../../src/core/stats/stats.ts';
 import { RateLimiter } from '../../src/fairness/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
@@ -28,6 +30,8 @@ type Options = {
   /** Returns the network of the check of this number. */
   readonly networkOf?: (id: number) => string;
   readonly webhooks?: RecorderStart['webhooks'];
+  /** Set for a gateway in a cluster. */
+  readonly shared?: { readonly governor: Governor; readonly decisions: LogDecisions };
 };
 
 /**
@@ -44,6 +48,7 @@ export function openSwitchboard({
   strangersAMinute = 0,
   networkOf = () => '192.0.2.1',
   webhooks = { reportEffect: () => undefined, reportExceeded: () => undefined },
+  shared,
 }: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
@@ -65,7 +70,7 @@ export function openSwitchboard({
   };
   const auditOutlet = toAuditThread({ postMessage }, audit.counters);
   audit.connect(auditOutlet, 0);
-  const governor = openGovernor();
+  const governor = shared?.governor ?? openGovernor();
   const onError = (error: unknown): void => void defects.push(error);
   const recording = startRecorder({
     threads,
@@ -80,6 +85,7 @@ export function openSwitchboard({
     onApproval: () => {},
     onAuditFailure,
     onError,
+    controls: shared?.decisions.controls,
   });
   const commands = new CommandRunner({
     ...recording,
@@ -95,6 +101,7 @@ export function openSwitchboard({
       isShareFull: () => audit.isShareFull,
     }),
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
+    decisions: shared?.decisions,
     onError,
   });
   const switchboard = new Switchboard({

@@ -4,6 +4,7 @@ import { Batch } from '../../../src/threads/main/batch.ts';
 import { Recorder, type RecorderOptions } from '../../../src/threads/main/recorder.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId, SIBLING } from '../../support/governor.ts';
+import { LogWorld } from '../../support/log-gateway.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
 
 const UNWRITABLE = 'the audit log cannot be written; until it can, everything that must be recorded is refused';
@@ -536,5 +537,48 @@ describe('recorder', () => {
     refuse();
     expect(await replyTo(unwritten!)).toMatchObject({ value: { decision: 'allow' } });
     expect(recorder.checks).toEqual({ allow: 1, deny: 0, pending: 0, error: 0 });
+  });
+
+  test('rolls back no change of a cluster because the log refuses another', async () => {
+    const world = new LogWorld();
+    const [elsewhere, here] = ['elsewhere', 'here'].map((name) => world.open(name));
+    const { governor, decisions } = here!;
+    here!.isStopped = true; // it has not heard yet of the agent that has the token
+    const taking = elsewhere!.decide({ ...register, credential: 'taken' as never });
+    await world.settle();
+    expect(await taking).toMatchObject({ ok: true });
+    const { ask, audit, write, batches, held, replyTo } = openSwitchboard({
+      shared: { governor, decisions },
+      agents: {
+        save: (body) => decisions.save({ kind: 'agents', id: `acme/search/${body.identity.agentId}`, body }),
+        remove: (id) => decisions.save({ kind: 'agents', id, body: null }),
+      },
+    });
+    ask(checkOf(CRAWLER, 't:1'));
+    const named = (agentId: string, credential: string) => ({
+      ...register,
+      ...{ agent: { ...CRAWLER, agentId }, credential: credential as never },
+    });
+    const [refused, ...others] = ask(
+      named('second', 'taken'),
+      ...Array.from({ length: 10 }, (_, at) => named(`agent-${at}`, `own-${at}`)),
+      controlOf('t:1', 'pause'),
+    );
+    for (let turn = 0; held().length < 12 && turn < 200; turn += 1) {
+      await world.settle();
+      write(batches.length);
+      audit.catchUp();
+    }
+    const answered = held().flatMap(({ replies }) => replies);
+    const accepted = others.map((id) => expect.objectContaining({ id, reply: expect.objectContaining({ ok: true }) }));
+    expect(answered).toHaveLength(12);
+    expect(answered).toEqual(expect.arrayContaining(accepted));
+    expect(await replyTo(refused!)).toMatchObject({ ok: false, fault: { kind: 'conflict' } });
+    const kept = ['second', ...Array.from({ length: 10 }, (_, at) => `agent-${at}`)].map(
+      (agentId) => governor.agents.registrationOf(`acme/search/${agentId}` as never)?.credential,
+    );
+    expect(kept).toEqual([undefined, ...Array.from({ length: 10 }, (_, at) => `own-${at}`)]);
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'), 'acme')!)).toBe('paused');
+    for (const { log } of world.gateways) log.stop();
   });
 });

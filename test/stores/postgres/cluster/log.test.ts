@@ -116,6 +116,31 @@ describe('the head of the log in the database', () => {
     expect(await seqs()).toEqual([3, 4]);
   });
 
+  test('removes old rows some at a time, and in no append', async () => {
+    const { client, join } = await openLog();
+    const { log, run } = await join('one');
+    const whole = await log.whole();
+    const place = whole.ok ? whole.value.place : ({} as Place);
+    await client.query(`INSERT INTO cluster_log (seq, nonce, mark, run, at, verdicts, entries)
+      SELECT s, gen_random_uuid(), s::text, gen_random_uuid(), now() - interval '11 minutes', '[]', '[]'
+        FROM generate_series(2, 1200) s`);
+    await client.query(`UPDATE cluster_head SET seq = 1200, mark = '1200'`);
+    await client.query('UPDATE cluster_node SET applied = 1200 WHERE epoch = $1', [run]);
+    const rows = async () => (await client.query('SELECT count(*)::int AS n FROM cluster_log')).rows[0].n;
+    await asked(log.append(randomUUID(), place, [[{ kind: 'halts', id: 'h', body: {} }]]));
+    expect(await rows()).toBe(1_201);
+    const tidied: unknown[] = [];
+    for (let step = 0; step < 3; step += 1) {
+      const { rows: answered } = await client.query('SELECT cluster_tidy(600000, 500) AS more');
+      tidied.push([answered[0].more, await rows()]);
+    }
+    expect(tidied).toEqual([
+      [true, 701],
+      [true, 201],
+      [false, 3],
+    ]);
+  });
+
   test('tells a gateway that has applied what this server lacks, or what it has removed', async () => {
     const { client, join } = await openLog();
     const { log } = await join('one');
