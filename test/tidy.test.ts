@@ -9,6 +9,7 @@ import { errorTable } from '../src/doors/error-table.ts';
 import { MIGRATIONS } from '../src/stores/postgres/migrations.ts';
 import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 import { ROWS } from './support/routes.ts';
+import { WAYS } from './support/ways.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 const allFilesIn = (...folders: string[]): string[] =>
@@ -59,63 +60,6 @@ const isLibrary = (edge: Import): boolean => !isFile(edge) && !edge.to.startsWit
 const areaOf = (path: string): string =>
   path.startsWith(SDK) ? 'sdk' : (/^src\/([\w-]+)\//.exec(path)?.[1] ?? 'workers');
 
-/** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
-const WAYS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['app', 'audit-log', 'client', 'coding-agents', 'config', 'core', 'load', 'mcp', 'policy-files', 'system'],
-  load: ['client', 'doors'],
-  workers: ['core', 'stores', 'threads'],
-  app: [
-    'accounts',
-    'audit-log',
-    'audit-sinks',
-    'bus',
-    'cluster',
-    'config',
-    'core',
-    'credentials',
-    'fairness',
-    'mail',
-    'policy-files',
-    'ports',
-    'stores',
-    'system',
-    'threads',
-    'use-cases',
-    'webhooks',
-  ],
-  threads: [
-    'audit-log',
-    'audit-sinks',
-    'core',
-    'credentials',
-    'doors',
-    'fairness',
-    'policy-files',
-    'ports',
-    'system',
-    'use-cases',
-    'webhooks',
-  ],
-  doors: ['accounts', 'core', 'credentials', 'fairness', 'ports', 'use-cases'],
-  stores: ['accounts', 'core', 'credentials', 'ports', 'system'],
-  'audit-log': ['core', 'system'],
-  'audit-sinks': ['audit-log', 'core', 'system', 'webhooks'],
-  mail: ['fairness', 'ports', 'system'],
-  'coding-agents': ['client', 'core', 'system'],
-  mcp: ['client', 'core', 'system'],
-  client: ['core'],
-  'policy-files': ['core', 'ports'],
-  config: ['audit-log', 'bus', 'core', 'ports', 'system'],
-  bus: ['core', 'ports', 'system'],
-  cluster: ['core', 'ports', 'system'],
-  system: ['core', 'credentials', 'ports'],
-  'use-cases': ['accounts', 'core', 'credentials', 'fairness', 'ports', 'webhooks'],
-  webhooks: ['core', 'ports'],
-  accounts: ['core', 'credentials', 'fairness', 'ports'],
-  credentials: ['core', 'fairness', 'ports'],
-  fairness: ['core', 'ports'],
-  ports: ['core'],
-};
 const WAYS_IN_USE = Object.entries(WAYS).flatMap(([from, tos]) => tos.map((to) => `${from} -> ${to}`));
 
 describe('tidy', () => {
@@ -208,7 +152,7 @@ describe('tidy', () => {
     '@grpc/grpc-js': ['sdk/typescript/src/grpc-transport.ts'],
     '@pydantic/genai-prices': ['src/threads/prices/price-table.ts'],
     '@photostructure/sqlite': ['src/stores/embedded/database.ts'],
-    '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
+    '@zxcvbn-ts/language-common': ['src/accounts/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],
     ...Object.fromEntries(OPENTELEMETRY.map((name) => [`@opentelemetry/${name}`, ['src/threads/telemetry/']])),
     argon2: ['src/threads/crypto/password-work.ts'],

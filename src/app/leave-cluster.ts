@@ -3,13 +3,14 @@ import { existsSync } from 'node:fs';
 import { newRun } from '../cluster/run.ts';
 import type { Config } from '../config/config.ts';
 import { isOfCluster, leaveCluster } from '../stores/embedded/runs.ts';
+import { holdDataDir, openStore, startErrorOf } from '../stores/embedded/start.ts';
 import { createPostgresLog } from '../stores/postgres/cluster/log.ts';
 import { hasMembers } from '../stores/postgres/cluster/members.ts';
+import { StartWait } from '../stores/postgres/start-wait.ts';
 import type { Logger } from '../system/log.ts';
+import { orStartError, StartError } from '../system/start-error.ts';
 import { Closers } from './closers.ts';
 import { openDatabase } from './start-accounts.ts';
-import { holdDataDir, openStore, orStartError, StartError, startErrorOf } from './start-checks.ts';
-import { StartWait } from './start-wait.ts';
 
 /** How much of each was taken along. */
 export type Left = { readonly agents: number; readonly halts: number; readonly approvals: number };

@@ -5,28 +5,30 @@ import { newRun } from '../cluster/run.ts';
 import type { Config } from '../config/config.ts';
 import { recordSettings } from '../config/recorded.ts';
 import { publicUrlOf } from '../config/urls.ts';
+import { operatorOrders } from '../console/operator.ts';
+import { serveConsole } from '../console/orders.ts';
 import { ok } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { explain } from '../core/fault.ts';
 import type { Bootstrap } from '../credentials/api-key-start.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
+import { missingParts, type OpenedParts } from '../stores/embedded/missing-parts.ts';
+import { startErrorOf } from '../stores/embedded/start.ts';
+import { StartWait } from '../stores/postgres/start-wait.ts';
 import type { Logger } from '../system/log.ts';
+import { orStartError } from '../system/start-error.ts';
 import type { Listening } from '../threads/supervisor.ts';
+import { startTelemetry } from '../threads/telemetry/start.ts';
 import { Closers } from './closers.ts';
-import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { Cluster } from './start-cluster.ts';
-import { startConsole } from './start-console.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
 import { type Identity, openIdentity, startIdentity } from './start-identity.ts';
 import { reloadChanged } from './start-policies.ts';
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
-import { startTelemetry } from './start-telemetry.ts';
-import { createThreads, openAuditLog, type Threads } from './start-threads.ts';
-import { openTls } from './start-tls.ts';
-import { StartWait } from './start-wait.ts';
+import { createThreads, openAuditLog, openTls, type Threads } from './start-threads.ts';
 import { startTimers } from './timers.ts';
 
 /** `link` is where the operator makes it; undefined: the first to register becomes the owner. */
@@ -115,7 +117,13 @@ async function start(context: StartContext): Promise<Gateway> {
   await haltKeeper.releaseExpired(governor.halts.expiredAt(threads.clock.nowMs()));
   const listening = await orStartError(supervisor.startIo(switchboard, httpPort));
   tls?.follow((identity) => threads.threads.broadcast({ type: 'tls', identity }));
-  startConsole(context, identity, onError);
+  if (identity.accounts !== undefined) {
+    const carryOut = operatorOrders(identity.accounts.useCases);
+    const stop = serveConsole(config.SVC_DATA_DIR, carryOut, (error) =>
+      onError(error, 'carrying out an order of the console'),
+    );
+    closers.add('the console', stop);
+  }
   startBackground(context, parts);
   let stopping: Promise<void> | undefined;
   return {

@@ -1,4 +1,5 @@
 import { type AccountUseCases, createAccounts } from '../accounts/accounts.ts';
+import { loadCommonPasswords } from '../accounts/common-passwords.ts';
 import type { AccountsContext } from '../accounts/context.ts';
 import type { Config } from '../config/config.ts';
 import type { Result } from '../core/base/result.ts';
@@ -14,13 +15,12 @@ import { createPostgresAccountStore } from '../stores/postgres/accounts.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from '../stores/postgres/api-keys.ts';
 import { PostgresClock } from '../stores/postgres/clock.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
+import type { StartWait } from '../stores/postgres/start-wait.ts';
 import { startEmbeddedPostgres } from '../stores/trial-postgres/trial-postgres.ts';
 import { within } from '../system/clock.ts';
-import { loadCommonPasswords } from '../system/common-passwords.ts';
 import type { Logger } from '../system/log.ts';
+import { StartError } from '../system/start-error.ts';
 import { lowerPoolPriority } from '../threads/crypto/pool.ts';
-import { StartError } from './start-checks.ts';
-import type { StartWait } from './start-wait.ts';
 import { loginBounds } from './worker-data.ts';
 
 export type Database = {

@@ -4,9 +4,9 @@ import type { Fault } from '../core/fault.ts';
 import type { Barrier, RunId } from '../ports/cluster.ts';
 import { createPostgresWebhooks } from '../stores/postgres/cluster/webhooks.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
+import type { StartWait } from '../stores/postgres/start-wait.ts';
 import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
 import { ClusterWebhooks } from '../webhooks/shared.ts';
-import type { StartWait } from './start-wait.ts';
 
 export type WebhookSharing = {
   open(deps: WebhookDeps): Webhooks;

@@ -5,7 +5,6 @@ import { codeOf } from '../core/base/text.ts';
 import type { Governor } from '../core/governor.ts';
 import { overruling } from '../core/overruling.ts';
 import { type LoadedPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
-import { type PolicyWatcher, watchPolicies } from '../policy-files/policy-watch.ts';
 import type { PolicyText } from '../ports/cluster.ts';
 import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
@@ -19,31 +18,6 @@ import type { Webhooks } from '../webhooks/hooks.ts';
  * could not be read.
  */
 const RELOAD_RETRY_MS = 5_000;
-
-/** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
-export class PolicyChanges {
-  readonly #watcher: PolicyWatcher;
-  /** The fingerprint of a change that nobody follows yet. */
-  #unfollowed: string | undefined;
-  #onChange = (fingerprint: string): void => {
-    this.#unfollowed = fingerprint;
-  };
-
-  /** Watches from now on. Create it before the policies are read: then no change is missed. */
-  constructor(path: string) {
-    this.#watcher = watchPolicies(path, (fingerprint) => this.#onChange(fingerprint));
-  }
-
-  /** Calls `onChange` for each change to come, and at once if there has been one already. */
-  follow(onChange: (fingerprint: string) => void): void {
-    this.#onChange = onChange;
-    if (this.#unfollowed !== undefined) onChange(this.#unfollowed);
-  }
-
-  close(): void {
-    this.#watcher.close();
-  }
-}
 
 /** The code of the error when the system refuses another thread. */
 const NO_THREAD = 'ERR_WORKER_INIT_FAILED';

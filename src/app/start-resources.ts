@@ -1,33 +1,25 @@
 /** Everything outside the process that a gateway holds on to. */
 
 import { stackOf } from '../core/base/text.ts';
+import { openSigningKeys } from '../credentials/signing-key-files.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
-import type { LoadedPolicies } from '../policy-files/policy-file.ts';
+import { type LoadedPolicies, loadPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
+import { PolicyChanges } from '../policy-files/policy-watch.ts';
 import { type Clock, StoreUnwritable } from '../ports/ports.ts';
+import { type FoundParts, lookForParts } from '../stores/embedded/missing-parts.ts';
 import { StoreOutage } from '../stores/embedded/outage.ts';
+import { holdDataDir, openStore, refuseMember, refuseUnknownFormat } from '../stores/embedded/start.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import type { Logger } from '../system/log.ts';
 import { OpenFiles } from '../system/open-files.ts';
 import { STARTER_POLICY } from '../system/package-files.ts';
-import { openSigningKeys } from '../system/signing-keys.ts';
+import { probeAddresses } from '../system/probe-addresses.ts';
+import { fileTrouble, orStartError, StartError } from '../system/start-error.ts';
 import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
+import { startPrices } from '../threads/prices/start.ts';
 import type { PriceKeeper } from '../use-cases/prices.ts';
 import type { Database } from './start-accounts.ts';
-import {
-  type FoundParts,
-  fileTrouble,
-  holdDataDir,
-  lookForParts,
-  openStore,
-  orStartError,
-  probeAddresses,
-  readPolicies,
-  refuseMember,
-  refuseUnknownFormat,
-} from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
-import { PolicyChanges } from './start-policies.ts';
-import { startPrices } from './start-prices.ts';
 
 /** An embedded database gets at least this long, even where the rest has used up the grace period of the shutdown. */
 const LEAST_DATABASE_GRACE_MS = 500;
@@ -81,7 +73,7 @@ export async function openResources(context: StartContext, clock: Clock): Promis
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const database = await openDatabaseOf(context, store);
   const crypto = startCrypto(context);
-  const prices = await startPrices(context, clock);
+  const prices = await startPrices(config, { log, closers, clock });
   signal.throwIfAborted();
   return {
     found,
@@ -125,6 +117,15 @@ function startCrypto({ config, log, closers }: StartContext): CryptoPool {
   });
   closers.add('the crypto threads; everything is written', () => crypto.close());
   return crypto;
+}
+
+/** `what`: what the message calls them. */
+async function readPolicies(path: string, what: string): Promise<LoadedPolicies> {
+  const loaded = await loadPolicies(path);
+  if (loaded.ok) return loaded.value;
+  throw new StartError(
+    [`${what} are invalid:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'),
+  );
 }
 
 /** An outage of the store, which may meet thousands of requests, is logged once for each kind of failure. */

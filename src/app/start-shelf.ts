@@ -12,11 +12,11 @@ import {
   createPostgresShadow,
 } from '../stores/postgres/cluster/policies.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
+import type { StartWait } from '../stores/postgres/start-wait.ts';
 import type { Logger } from '../system/log.ts';
-import { StartError } from './start-checks.ts';
+import { StartError } from '../system/start-error.ts';
 import { compileTexts } from './start-policies.ts';
 import type { States } from './start-states.ts';
-import type { StartWait } from './start-wait.ts';
 
 const ACTIVATED_WITHIN_MS = 3_000;
 

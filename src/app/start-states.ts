@@ -25,12 +25,12 @@ import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { createPostgresLog, findAgents } from '../stores/postgres/cluster/log.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
+import type { StartWait } from '../stores/postgres/start-wait.ts';
 import type { Logger } from '../system/log.ts';
 import type { CommandRunner } from '../threads/main/command-runner.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { HaltKeeper, HaltSharing } from '../use-cases/halts.ts';
 import { LogFollower } from './log-follower.ts';
-import type { StartWait } from './start-wait.ts';
 
 export type StatesStart = {
   readonly postgres: Postgres;

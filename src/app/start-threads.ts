@@ -6,18 +6,19 @@ import { Witnesses } from '../audit-log/witness/witnesses.ts';
 import { readSinkFile } from '../audit-sinks/sink-file.ts';
 import { homeOf } from '../cluster/run.ts';
 import type { Config } from '../config/config.ts';
+import { tlsPathsOf } from '../config/urls.ts';
 import { ok } from '../core/base/result.ts';
+import { readTlsFiles, TlsFiles } from '../doors/shared/tls-files.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClock } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
 import { packageVersion } from '../system/package-files.ts';
-import type { TlsFiles } from '../system/tls-files.ts';
+import { orStartError, StartError } from '../system/start-error.ts';
 import { AuditLink, type Trouble } from '../threads/audit/audit-link.ts';
 import { AuditReaderLink } from '../threads/audit/reader-link.ts';
 import { AuditSinksLink } from '../threads/audit-sinks/sinks-link.ts';
 import { IoThreads } from '../threads/main/io-threads.ts';
 import { Supervisor } from '../threads/supervisor.ts';
-import { orStartError, StartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './worker-data.ts';
 
@@ -36,6 +37,18 @@ export type Threads = {
 const WITNESS_GRACE_MS = 2_000;
 /** Sinks get at least this long, even where the rest has used up the grace period of the shutdown. */
 const LEAST_SINK_GRACE_MS = 500;
+
+/** Throws a `StartError` that names the file which is missing or wrong. */
+export function openTls({ config, log, closers }: StartContext): TlsFiles | undefined {
+  const paths = tlsPathsOf(config);
+  if (paths === undefined) return undefined;
+  const read = readTlsFiles(paths);
+  if (!read.ok) throw new StartError(read.fault);
+  const files = new TlsFiles(paths, read.value, (level, message, fields) => log[level](message, fields));
+  closers.add('the watch over the TLS files; everything is written', () => files.close());
+  if (files.endMs <= Date.now()) log.warn('the certificate in SVC_TLS_CERT has expired', { path: paths.cert });
+  return files;
+}
 
 /** Starts none of them yet. `onUnwritable` is called with the reason when the audit log cannot be written any more. */
 export function createThreads(

@@ -2,11 +2,11 @@
 import { constants } from 'node:os';
 import { relative } from 'node:path';
 import { type Gateway, startGateway } from '../app/main.ts';
-import { StartError } from '../app/start-checks.ts';
 import { bracketed, type Config } from '../config/config.ts';
 import { readConfig, unknownVariables } from '../config/read.ts';
 import { schemeOf } from '../config/urls.ts';
 import { createLogger } from '../system/log.ts';
+import { StartError } from '../system/start-error.ts';
 
 /**
  * After the grace period of a shutdown. Work that still waits then, for a disk or a name server, waits in vain; 3 s are

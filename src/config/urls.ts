@@ -8,3 +8,12 @@ export function publicUrlOf(config: Config, httpPort: number): string {
   const { host } = config.SVC_HTTP_ADDR;
   return (config.SVC_PUBLIC_URL ?? `${schemeOf(config)}://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
 }
+
+/** Undefined: the doors serve without TLS. */
+export function tlsPathsOf({
+  SVC_TLS_CERT: cert,
+  SVC_TLS_KEY: key,
+  SVC_TLS_CLIENT_CA: clientCa,
+}: Config): { readonly cert: string; readonly key: string; readonly clientCa: string | undefined } | undefined {
+  return cert === undefined || key === undefined ? undefined : { cert, key, clientCa };
+}

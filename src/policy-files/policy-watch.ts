@@ -147,3 +147,28 @@ class FingerprintWatcher implements PolicyWatcher {
     this.#wake();
   }
 }
+
+/** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
+export class PolicyChanges {
+  readonly #watcher: PolicyWatcher;
+  /** The fingerprint of a change that nobody follows yet. */
+  #unfollowed: string | undefined;
+  #onChange = (fingerprint: string): void => {
+    this.#unfollowed = fingerprint;
+  };
+
+  /** Watches from now on. Create it before the policies are read: then no change is missed. */
+  constructor(path: string) {
+    this.#watcher = watchPolicies(path, (fingerprint) => this.#onChange(fingerprint));
+  }
+
+  /** Calls `onChange` for each change to come, and at once if there has been one already. */
+  follow(onChange: (fingerprint: string) => void): void {
+    this.#onChange = onChange;
+    if (this.#unfollowed !== undefined) onChange(this.#unfollowed);
+  }
+
+  close(): void {
+    this.#watcher.close();
+  }
+}

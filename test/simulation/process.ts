@@ -3,7 +3,6 @@
  * queue that moves when the simulation says so. Store, disk, clock and the threads' turns are the simulation's.
  */
 import { createHash } from 'node:crypto';
-import { startRecorder } from '../../src/app/start-recorder.ts';
 import { type AuditWriter, openAuditWriter } from '../../src/audit-log/writer.ts';
 import type { Approval } from '../../src/core/approvals/approval.ts';
 import type { SecretDigest } from '../../src/core/base/ids.ts';
@@ -24,6 +23,7 @@ import type { IoReceiver } from '../../src/threads/io/io-channel.ts';
 import { IoLink } from '../../src/threads/io/io-link.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
+import { startRecorder } from '../../src/threads/main/recording.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
 import { UnauthenticatedCallers } from '../../src/threads/main/unauthenticated-callers.ts';
 import type { AuditToMain, IoId, IoToMain, MainToDoors } from '../../src/threads/protocol.ts';

@@ -4,6 +4,7 @@
 import argon2 from 'argon2';
 import { expect, onTestFinished } from 'vitest';
 import { type Accounts, createAccounts } from '../../src/accounts/accounts.ts';
+import { loadCommonPasswords } from '../../src/accounts/common-passwords.ts';
 import type { AccountsContext } from '../../src/accounts/context.ts';
 import type { AuditDraft } from '../../src/core/audit/audit.ts';
 import { ok, type Result } from '../../src/core/base/result.ts';
@@ -12,7 +13,6 @@ import { type Principal, type Role, SCOPES_OF_ROLE } from '../../src/core/identi
 import type { AccountEvent, Mail, Passwords } from '../../src/ports/ports.ts';
 import { createPostgresAccountStore } from '../../src/stores/postgres/accounts.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
-import { loadCommonPasswords } from '../../src/system/common-passwords.ts';
 import { SILENT } from './database-server.ts';
 import { eventually } from './eventually.ts';
 

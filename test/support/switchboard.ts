@@ -1,5 +1,4 @@
 import { onTestFinished } from 'vitest';
-import { type RecorderStart, startRecorder } from '../../src/app/start-recorder.ts';
 import type { LogDecisions } from '../../src/cluster/decisions.ts';
 import type { Command } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
@@ -12,6 +11,7 @@ import { toThread } from '../../src/threads/batcher.ts';
 import { decodeToAudit, decodeToIo, encodeToIo } from '../../src/threads/codec.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
+import { type RecorderStart, startRecorder } from '../../src/threads/main/recording.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
 import { UnauthenticatedCallers } from '../../src/threads/main/unauthenticated-callers.ts';
 import type { HeldMessage, IoToMain, MainToAudit, MainToIo } from '../../src/threads/protocol.ts';

@@ -102,7 +102,7 @@ export async function reset(invocation: Invocation): Promise<void> {
 }
 
 async function resetAtConsole(dir: string, who: string): Promise<Row> {
-  const { orderAtConsole } = await import('../../system/console.ts');
+  const { orderAtConsole } = await import('../../console/orders.ts');
   const answer = await orderAtConsole(dir, { reset: who }).catch((error: unknown) => {
     throw new CliError(
       `cannot use ${printable(dir)}: ${fileFault(error) ?? messageOf(error)}`,

@@ -1,9 +1,9 @@
 /** `svc cluster leave`: offline, on the machine of a gateway that is stopped, with the settings of that gateway. */
 
 import { leaveClusterOf } from '../../app/leave-cluster.ts';
-import { StartError } from '../../app/start-checks.ts';
 import { readConfig } from '../../config/read.ts';
 import { createLogger } from '../../system/log.ts';
+import { StartError } from '../../system/start-error.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { show } from '../terminal/output.ts';

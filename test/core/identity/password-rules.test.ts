@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { loadCommonPasswords } from '../../../src/accounts/common-passwords.ts';
 import { acceptPassword, readPassword } from '../../../src/core/identity/password-rules.ts';
-import { loadCommonPasswords } from '../../../src/system/common-passwords.ts';
 
 const common = loadCommonPasswords();
 const problemOf = (password: string): string | undefined => {

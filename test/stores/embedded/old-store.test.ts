@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { describe, expect, test } from 'vitest';
-import { openStore } from '../../../src/app/start-checks.ts';
 import { unknownFormat, upgradeDataDir } from '../../../src/stores/embedded/old-store.ts';
+import { openStore } from '../../../src/stores/embedded/start.ts';
 import { openEmbeddedStore, STORE_FILE } from '../../../src/stores/embedded/store.ts';
 import { temporaryFolder } from '../../support/harness.ts';
 

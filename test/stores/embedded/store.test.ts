@@ -13,12 +13,12 @@ import {
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../src/app/start-checks.ts';
 import type { AgentRegistration } from '../../../src/core/agents/agents.ts';
 import { agentKeyOf, type SecretDigest } from '../../../src/core/base/ids.ts';
 import type { AgentStore } from '../../../src/ports/ports.ts';
 import { createEmbeddedAgents } from '../../../src/stores/embedded/agents.ts';
 import { StoreDatabase } from '../../../src/stores/embedded/database.ts';
+import { openStore } from '../../../src/stores/embedded/start.ts';
 import { type EmbeddedStore, openEmbeddedStore, STORE_FILE } from '../../../src/stores/embedded/store.ts';
 import { temporaryFolder, temporaryStore } from '../../support/harness.ts';
 

@@ -1,11 +1,11 @@
 /** Traces, metrics and logs for a collector of OpenTelemetry; nothing of it is loaded where that is off. */
 
-import type { Config } from '../config/config.ts';
-import type { Logger } from '../system/log.ts';
-import { packageVersion } from '../system/package-files.ts';
-import type { Signal } from '../threads/telemetry/messages.ts';
-import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
-import type { Closers } from './closers.ts';
+import type { Config } from '../../config/config.ts';
+import type { Closing } from '../../ports/closing.ts';
+import type { Logger } from '../../system/log.ts';
+import { packageVersion } from '../../system/package-files.ts';
+import type { Signal } from './messages.ts';
+import type { TelemetryLink } from './telemetry-link.ts';
 
 /** It gets at least this long, even where the rest has used up the grace period of the shutdown. */
 const LEAST_GRACE_MS = 500;
@@ -37,11 +37,11 @@ const environmentOf = (config: Config): NodeJS.ProcessEnv => ({
 export async function startTelemetry(
   config: Config,
   log: Logger,
-  closers: Closers,
+  closers: Closing,
 ): Promise<TelemetryLink | undefined> {
   const signals = signalsOf(config);
   if (signals.length === 0) return undefined;
-  const { TelemetryLink } = await import('../threads/telemetry/telemetry-link.ts');
+  const { TelemetryLink } = await import('./telemetry-link.ts');
   const telemetry = new TelemetryLink({
     protocol: config.OTEL_EXPORTER_OTLP_PROTOCOL,
     signals,

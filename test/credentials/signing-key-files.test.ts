@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openSigningKeys } from '../../src/system/signing-keys.ts';
+import { openSigningKeys } from '../../src/credentials/signing-key-files.ts';
 import { must, temporaryFolder, testClock } from '../support/harness.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,18 +1,18 @@
 /** The means by which decisions of the main thread are recorded, carried out and answered. */
 
-import type { Approval } from '../core/approvals/approval.ts';
-import type { Governor } from '../core/governor.ts';
-import type { Stats } from '../core/stats/stats.ts';
-import type { AgentStore, BudgetStore, Clock, DecisionStore } from '../ports/ports.ts';
-import type { ControlSharing } from '../ports/sharing.ts';
-import type { AuditLink } from '../threads/audit/audit-link.ts';
-import { ControlStreams } from '../threads/main/control-streams.ts';
-import { EffectRunner } from '../threads/main/effect-runner.ts';
-import { EventBoard } from '../threads/main/event-board.ts';
-import type { IoThreads } from '../threads/main/io-threads.ts';
-import { Recorder } from '../threads/main/recorder.ts';
-import { SpendSaver } from '../threads/main/spend-saver.ts';
-import type { Webhooks } from '../webhooks/hooks.ts';
+import type { Approval } from '../../core/approvals/approval.ts';
+import type { Governor } from '../../core/governor.ts';
+import type { Stats } from '../../core/stats/stats.ts';
+import type { AgentStore, BudgetStore, Clock, DecisionStore } from '../../ports/ports.ts';
+import type { ControlSharing } from '../../ports/sharing.ts';
+import type { Webhooks } from '../../webhooks/hooks.ts';
+import type { AuditLink } from '../audit/audit-link.ts';
+import { ControlStreams } from './control-streams.ts';
+import { EffectRunner } from './effect-runner.ts';
+import { EventBoard } from './event-board.ts';
+import type { IoThreads } from './io-threads.ts';
+import { Recorder } from './recorder.ts';
+import { SpendSaver } from './spend-saver.ts';
 
 export type RecorderStart = {
   readonly governor: Governor;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { StartWait } from '../../src/app/start-wait.ts';
-import { fail, ok, type Result } from '../../src/core/base/result.ts';
-import type { Fault } from '../../src/core/fault.ts';
+import { fail, ok, type Result } from '../../../src/core/base/result.ts';
+import type { Fault } from '../../../src/core/fault.ts';
+import { StartWait } from '../../../src/stores/postgres/start-wait.ts';
 
 const AWAY: Result<never, Fault> = fail({ kind: 'store_unreachable', retryAfterSecs: 2 });
 

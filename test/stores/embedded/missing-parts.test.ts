@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { missingParts } from '../../src/app/start-checks.ts';
+import { missingParts } from '../../../src/stores/embedded/missing-parts.ts';
 
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 const WHOLE = {

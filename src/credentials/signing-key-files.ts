@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { assert, fail, ok } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { CLOCK_SKEW_MS, KEY_TOKEN_SECS } from '../core/identity/token-claims.ts';
-import type { PublicJwk, SigningKeys } from '../credentials/signing-keys.ts';
 import { type Clock, StoreUnwritable } from '../ports/ports.ts';
-import { ifThere, removeRemains, replaceFile } from './files.ts';
+import { ifThere, removeRemains, replaceFile } from '../system/files.ts';
+import type { PublicJwk, SigningKeys } from './signing-keys.ts';
 
 /** PEM texts as Node writes them, whatever was read: the token library is given nothing else. */
 export type VerifyingKey = { readonly kid: string; readonly publicKeyPem: string };

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Result } from '../core/base/result.ts';
-import type { Fault } from '../core/fault.ts';
-import type { Logger } from '../system/log.ts';
-import { StartError, valueOrStartError } from './start-checks.ts';
+import type { Result } from '../../core/base/result.ts';
+import { explain, type Fault } from '../../core/fault.ts';
+import type { Logger } from '../../system/log.ts';
+import { StartError } from '../../system/start-error.ts';
 
 /**
  * A database that cannot be used for this long in all of a start is taken for a mistake in SVC_DATABASE_URL: it, its
@@ -42,8 +42,9 @@ export class StartWait {
       this.#signal.throwIfAborted();
       const askedAtMs = this.#clock.steadyMs();
       const answer = await this.#unlessAborted(ask());
-      if (answer.ok || answer.fault.kind !== 'store_unreachable' || trouble() === undefined)
-        return valueOrStartError(answer, undefined);
+      if (answer.ok) return answer.value;
+      if (answer.fault.kind !== 'store_unreachable' || trouble() === undefined)
+        throw new StartError(explain(answer.fault));
       this.#leftMs -= this.#clock.steadyMs() - askedAtMs;
       if (this.#leftMs <= 0) throw this.#late(trouble());
       this.#notice();

@@ -1,14 +1,20 @@
 /** Prices of tokens: the table in the package, and the operator's file, which is read again when it changes. */
-import { watchPolicies } from '../policy-files/policy-watch.ts';
-import { readPriceFile } from '../policy-files/price-file.ts';
-import type { Clock } from '../ports/ports.ts';
-import { PriceLink } from '../threads/prices/price-link.ts';
-import { PriceKeeper } from '../use-cases/prices.ts';
-import { StartError } from './start-checks.ts';
-import type { StartContext } from './start-context.ts';
+
+import type { Config } from '../../config/config.ts';
+import { watchPolicies } from '../../policy-files/policy-watch.ts';
+import { readPriceFile } from '../../policy-files/price-file.ts';
+import type { Closing } from '../../ports/closing.ts';
+import type { Clock } from '../../ports/ports.ts';
+import type { Logger } from '../../system/log.ts';
+import { StartError } from '../../system/start-error.ts';
+import { PriceKeeper } from '../../use-cases/prices.ts';
+import { PriceLink } from './price-link.ts';
 
 /** Rejects with a `StartError` where the file has a mistake. */
-export async function startPrices({ config, log, closers }: StartContext, clock: Clock): Promise<PriceKeeper> {
+export async function startPrices(
+  config: Config,
+  { log, closers, clock }: { readonly log: Logger; readonly closers: Closing; readonly clock: Clock },
+): Promise<PriceKeeper> {
   const table = new PriceLink(clock);
   closers.add('the table of prices', () => table.close());
   const prices = new PriceKeeper(table, clock, config.SVC_UNKNOWN_MODEL);

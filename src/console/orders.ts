@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../core/base/text.ts';
-import { ifThereSync, replaceFile, textIfThereSync } from './files.ts';
+import { ifThereSync, replaceFile, textIfThereSync } from '../system/files.ts';
 
 const FOLDER = 'console';
 const LOOK_EVERY_MS = 500;
