@@ -9,7 +9,7 @@ import type { OrgFilter } from '../core/commands.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
 import { accountIdOf, mayManageRole, parseAccountId, subjectOf } from '../core/identity/account.ts';
 import { type Principal, type Role, SCOPES_OF_ROLE, type Scope } from '../core/identity/roles.ts';
-import { type MadeKeys, NO_MADE_KEYS } from '../credentials/made-keys.ts';
+import { type Made, NOTHING_MADE } from '../credentials/made-keys.ts';
 import type { AccountEvent } from '../ports/ports.ts';
 import { type AccountInput, accountOf, isUnchanged, type SeenAccount, visible, withLock, withLocks } from './access.ts';
 import { type AccountsContext, announce, auditEntry, publicAccount, revokeTokens } from './context.ts';
@@ -126,26 +126,26 @@ export async function changeRole(
       payload: { from: account.role, to: role },
     });
   });
-  return changed.ok ? endKeysOf(context, input, changed.value, SCOPES_OF_ROLE[changed.value.role]) : changed;
+  return changed.ok ? endMadeBy(context, input, changed.value, SCOPES_OF_ROLE[changed.value.role]) : changed;
 }
 
-/** An account, and what has become of the keys that it made. */
-export type ChangedAccount = SeenAccount & { readonly madeKeys: MadeKeys };
+/** An account, and what has become of the keys and webhooks that it made. */
+export type ChangedAccount = SeenAccount & { readonly made: Made };
 
 /** Also where nothing was changed: a fault may have kept them from ending the last time. */
-async function endKeysOf(
+async function endMadeBy(
   context: AccountsContext,
   { principal, cascade = true }: AccountInput & { readonly cascade?: boolean },
   account: SeenAccount,
   mayHold: readonly Scope[],
 ): Promise<Result<ChangedAccount, Fault>> {
-  const madeKeys = await context.endMadeKeys({
+  const made = await context.endMade({
     maker: subjectOf(account.id),
     actor: principal.subject,
     mayHold,
     cascade,
   });
-  return madeKeys.ok ? ok({ ...account, madeKeys: madeKeys.value }) : madeKeys;
+  return made.ok ? ok({ ...account, made: made.value }) : made;
 }
 
 /** A disabled account cannot sign in, and its sessions and tokens end. Faults: as `administer`. */
@@ -173,9 +173,7 @@ export async function setDisabled(
     });
   });
   if (!changed.ok) return changed;
-  return input.disabled
-    ? endKeysOf(context, input, changed.value, [])
-    : ok({ ...changed.value, madeKeys: NO_MADE_KEYS });
+  return input.disabled ? endMadeBy(context, input, changed.value, []) : ok({ ...changed.value, made: NOTHING_MADE });
 }
 
 /** Signs the account out everywhere. It may do so itself; for others it needs admin. Faults: as `administer`. */

@@ -6,7 +6,7 @@ import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import { type Account, type AccountId, subjectOf } from '../core/identity/account.ts';
 import type { CommonPasswords } from '../core/identity/password-rules.ts';
-import type { EndMadeKeys, MadeKeys } from '../credentials/made-keys.ts';
+import type { EndMadeKeys, Made } from '../credentials/made-keys.ts';
 import type { RevocationList } from '../credentials/revocations.ts';
 import type { Bounds } from '../fairness/bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from '../ports/ports.ts';
@@ -25,8 +25,8 @@ export type AccountsContext = {
   readonly revocations: Pick<RevocationList, 'revoke' | 'endSession'>;
   /** Whether the key of the subject `key:<id>` was revoked. Fault: `store_unreachable`. */
   readonly isKeyRevoked: (subject: string) => Promise<Result<boolean, Fault>>;
-  /** Ends the API keys that the account made and may not hold any more. Faults: those of their store and the log. */
-  readonly endMadeKeys: (asked: EndMadeKeys) => Promise<Result<MadeKeys, Fault>>;
+  /** Ends what the account made and may not hold any more. Faults: those of the stores and the log. */
+  readonly endMade: (asked: EndMadeKeys) => Promise<Result<Made, Fault>>;
   readonly audit: AuditLog;
   readonly mailer: Mailer;
   /** Whether mails are sent at all. */

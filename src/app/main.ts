@@ -96,7 +96,7 @@ async function start(context: StartContext): Promise<Gateway> {
     agents: cluster === undefined ? agents.registeredCount : 0,
     apiKeys: credentials.apiKeys.size,
   });
-  const identity = await startIdentity(context, resources, threads, decisions.recording.events, credentials);
+  const identity = await startIdentity(context, resources, threads, decisions, credentials);
   const parts: Parts = { resources, threads, decisions, identity, cluster };
   await cluster?.start(decisions.governor, refreshesOf(parts));
   await decisions.policyLife.begin();

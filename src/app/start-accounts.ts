@@ -81,7 +81,7 @@ export type AccountsStart = {
   readonly tokens: AccessTokens;
   readonly revocations: AccountsContext['revocations'];
   readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
-  readonly endMadeKeys: AccountsContext['endMadeKeys'];
+  readonly endMade: AccountsContext['endMade'];
   readonly setup: AccountsContext['setup'];
   readonly audit: AuditLog;
   readonly events: AccountEvents;

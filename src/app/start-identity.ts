@@ -10,10 +10,11 @@ import { mintSecret } from '../credentials/secret-token.ts';
 import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
 import { createEmbeddedRevocationStore } from '../stores/embedded/revocations.ts';
 import { createSteadyClock, within } from '../system/clock.ts';
-import type { EventBoard } from '../threads/main/event-board.ts';
+import { withWebhooks } from '../use-cases/webhooks.ts';
 import type { RunningAccounts } from './start-accounts.ts';
 import type { StartContext } from './start-context.ts';
 import { type Credentials, openCredentials } from './start-credentials.ts';
+import type { Decisions } from './start-decisions.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
 import { flushKeys } from './timers.ts';
@@ -59,7 +60,7 @@ export async function startIdentity(
   context: StartContext,
   { crypto, database, onError }: Resources,
   { audit, supervisor }: Threads,
-  events: EventBoard,
+  { recording: { events }, webhooks }: Pick<Decisions, 'recording' | 'webhooks'>,
   credentials: Credentials,
 ): Promise<Identity> {
   const { config, log, wait, closers } = context;
@@ -79,9 +80,9 @@ export async function startIdentity(
       passwords: crypto.passwords,
       tokens: issuer,
       isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
-      endMadeKeys: async (asked) => {
+      endMade: async (asked) => {
         await apiKeys.lookAround(); // other gateways may have made some for it
-        return endMadeKeys(apiKeys, asked);
+        return withWebhooks(webhooks, await endMadeKeys(apiKeys, asked), asked);
       },
       setup: setup && { token: setup.digest, isAdmin: (bearer) => isAdminOfAll(credentials, bearer) },
       publicUrl: () => publicUrlOf(config, supervisor.httpPort),

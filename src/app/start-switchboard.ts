@@ -4,6 +4,7 @@ import type { Routing } from '../cluster/routing.ts';
 import { ok } from '../core/base/result.ts';
 import { accountIdOf } from '../core/identity/account.ts';
 import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
+import { isKeyInForce } from '../credentials/api-key-admin.ts';
 import { lineageOf } from '../credentials/lineage.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
 import { packageVersion } from '../system/package-files.ts';
@@ -105,9 +106,12 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
     supervisor,
     witnesses,
     metrics: startMetrics(context, parts, routing),
-    // An account that is gone, or was demoted meanwhile. Keys are looked after by their own list.
+    // A key may have been revoked meanwhile, and an account be gone or demoted.
     isStillAdmin: async (principal) => {
-      if (accountIdOf(principal.subject) === undefined) return true;
+      if (accountIdOf(principal.subject) === undefined) {
+        await credentials.apiKeys.lookAround();
+        return isKeyInForce(credentials.apiKeys, principal.subject);
+      }
       const found = await accounts?.useCases.me({ principal });
       return found?.ok === true && !found.value.disabled && holds(SCOPES_OF_ROLE[found.value.role], 'admin');
     },

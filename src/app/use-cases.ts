@@ -27,6 +27,7 @@ import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { PriceKeeper } from '../use-cases/prices.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
+import { createWebhookUseCases } from '../use-cases/webhooks.ts';
 import { LogWitness } from '../use-cases/witness.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Database } from './start-accounts.ts';
@@ -73,7 +74,6 @@ export function useCasesOf({
   limits,
   haltKeeper,
   approvalWaits,
-  webhooks,
   stats,
   prices,
   commands,
@@ -94,8 +94,9 @@ export function useCasesOf({
   const logWitness = new LogWitness(audit, auditReader);
   return {
     ...confirmed(cluster, accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
-    ...confirmed(cluster, createCredentialUseCases(credentials), { revokeApiKey: ['api-keys'] }),
+    ...confirmed(cluster, createCredentialUseCases(credentials), { revokeApiKey: ['api-keys', 'webhooks'] }),
     ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, cluster.policies, audit)),
+    ...createWebhookUseCases(credentials),
     ...createAuditSinkUseCases(sinks, audit),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     witnessCheckpoint: (asked) => logWitness.keep(asked),
@@ -125,11 +126,6 @@ export function useCasesOf({
     },
     priceTokens: ({ tokens }) => prices.priceOf(tokens),
     findPrice: ({ model, provider }) => prices.find(model, provider),
-    createWebhook: ({ principal, webhook }) => webhooks.create(principal, webhook),
-    listWebhooks: async ({ principal, ...listing }) => webhooks.list(principal, listing),
-    getWebhook: async (asked) => webhooks.get(asked),
-    deleteWebhook: (asked) => webhooks.remove(asked),
-    testWebhook: (asked) => webhooks.test(asked),
     releaseHalt: ({ principal, id, reason }) => haltKeeper.release(principal, id, reason),
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
@@ -177,8 +173,8 @@ function stateOf({ membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_
 /** Operations that take something away from an account or its keys, and the copies they affect. */
 const REVOKING_ACCOUNTS = {
   logout: ['accounts'],
-  changeRole: ['accounts', 'api-keys'],
-  setDisabled: ['accounts', 'api-keys'],
+  changeRole: ['accounts', 'api-keys', 'webhooks'],
+  setDisabled: ['accounts', 'api-keys', 'webhooks'],
   revokeSessions: ['accounts'],
   confirmPasswordReset: ['accounts'],
 } as const satisfies Partial<Record<keyof AccountUseCases, readonly Topic[]>>;

@@ -47,7 +47,7 @@ export const GROUPS: readonly GroupRow[] = [
 
 /** Options of commands that end a credential. */
 const MADE_KEYS: readonly OptionRow[] = [
-  { flags: '--keep-keys', meaning: 'keep the API keys that it made, which end with it otherwise' },
+  { flags: '--keep-keys', meaning: 'keep the API keys and webhooks that it made, which end with it otherwise' },
   { flags: '--yes', meaning: 'end them without confirmation' },
 ];
 const CODING_AGENT_NAMES = ['claude-code', 'codex', 'cursor', 'copilot', 'gemini'];
@@ -233,6 +233,12 @@ const ADMINISTRATION: readonly CommandRow[] = [
     summary: 'send a test message',
     example: 'svc webhooks test 0b0c…',
     load: async () => (await import('./commands/webhooks.ts')).test,
+  },
+  {
+    synopsis: 'webhooks take-over <id>',
+    summary: 'become the maker of a webhook, so that it stays when who made it goes',
+    example: 'svc webhooks take-over 0b0c…',
+    load: async () => (await import('./commands/webhooks.ts')).takeOver,
   },
   {
     synopsis: 'webhooks rm <id>',

@@ -1,31 +1,52 @@
 /**
- * API keys that another credential made. They end with their maker: otherwise a key that was made with a stolen one
- * would outlive its revocation (docs/spec.md, API keys).
+ * API keys and webhooks that another credential made. They end with their maker: otherwise a key that was made with a
+ * stolen one would outlive its revocation, and a webhook would go on telling its maker (docs/spec.md, API keys).
  */
 import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-import { type ApiKey, isUsable, keyIdOf, keySubject } from '../core/identity/api-key.ts';
+import { type ApiKey, isUsable, keySubject } from '../core/identity/api-key.ts';
 import { holds, type Scope } from '../core/identity/roles.ts';
+import type { MadeWebhooks } from '../core/webhooks/webhook.ts';
 import type { ApiKeys } from './api-keys.ts';
 
 /** The fate of the keys that a credential made. */
-export type MadeKeys = { readonly revoked: readonly ApiKey[]; readonly kept: readonly ApiKey[] };
+export type MadeKeys = {
+  readonly revoked: readonly ApiKey[];
+  readonly kept: readonly ApiKey[];
+  /** The subjects that may have no webhooks any more, with those that ended before: a fault may have kept theirs. */
+  readonly ended: readonly string[];
+};
 
-export const NO_MADE_KEYS: MadeKeys = { revoked: [], kept: [] };
+export type Made = MadeKeys & { readonly webhooks: MadeWebhooks };
+
+export const NOTHING_MADE: Made = { revoked: [], kept: [], ended: [], webhooks: { deleted: [], kept: [] } };
 
 export type EndMadeKeys = {
   /** `key:<id>` or `account:<id>`. */
   readonly maker: string;
   readonly actor: string;
-  /** The scopes that the maker may still hold: its keys go on that have no more than these. Empty: none. */
+  /**
+   * The scopes that the maker may still hold: its keys go on that have no more than these, and its webhooks with
+   * `admin`. Empty: none.
+   */
   readonly mayHold: readonly Scope[];
   /** False keeps them all. */
   readonly cascade: boolean;
 };
 
 /** Every valid key that the subject made, and that those made, whatever org they are bound to; the oldest first. */
-export function keysMadeBy(keys: ApiKeys, subject: string): readonly ApiKey[] {
-  const nowMs = keys.nowMs;
+export const keysMadeBy = (keys: ApiKeys, subject: string): readonly ApiKey[] =>
+  descendantsOf(keys, subject)
+    .filter((key) => isUsable(key, keys.nowMs))
+    .sort((a, b) => a.createdAtMs - b.createdAtMs);
+
+/** The subject and every key that it made, and that those made, valid or not: who made what ends with the subject. */
+export const makersBehind = (keys: ApiKeys, subject: string): readonly string[] => [
+  subject,
+  ...descendantsOf(keys, subject).map(({ id }) => keySubject(id)),
+];
+
+function descendantsOf(keys: ApiKeys, subject: string): ApiKey[] {
   const found = new Map<string, ApiKey>();
   const makers = [subject];
   for (let maker = makers.pop(); maker !== undefined; maker = makers.pop()) {
@@ -36,7 +57,7 @@ export function keysMadeBy(keys: ApiKeys, subject: string): readonly ApiKey[] {
       makers.push(keySubject(key.id));
     }
   }
-  return [...found.values()].filter((key) => isUsable(key, nowMs)).sort((a, b) => a.createdAtMs - b.createdAtMs);
+  return [...found.values()];
 }
 
 /**
@@ -51,16 +72,19 @@ export async function endMadeKeys(
   const ends = keys
     .createdBy(maker)
     .filter((key) => key.scopes.some((scope) => !holds(mayHold, scope)))
-    .flatMap((key) => [key, ...keysMadeBy(keys, keySubject(key.id))])
-    .filter((key) => isUsable(key, keys.nowMs));
-  const made = [...new Map(ends.map((key) => [key.id, key])).values()];
+    .flatMap((key) => [key, ...descendantsOf(keys, keySubject(key.id))]);
+  const lineage = [...new Map(ends.map((key) => [key.id, key])).values()];
+  const made = lineage.filter((key) => isUsable(key, keys.nowMs));
   // A key that the maker made may be its successor, which revokes it.
   const isSuccessor = made.some(({ id }) => keySubject(id) === actor);
-  const spared = new Set(isSuccessor ? [keyIdOf(actor), ...keysMadeBy(keys, actor).map(({ id }) => id)] : []);
-  const revoked = cascade ? made.filter(({ id }) => !spared.has(id)) : [];
+  const spared = new Set(isSuccessor ? makersBehind(keys, actor) : []);
+  const revoked = cascade ? made.filter(({ id }) => !spared.has(keySubject(id))) : [];
   for (const key of revoked) {
     const done = await keys.revoke(key, actor);
     if (!done.ok) return done;
   }
-  return ok({ revoked, kept: made.filter((key) => !revoked.includes(key)) });
+  const kept = made.filter((key) => !revoked.includes(key));
+  const endedKeys = lineage.filter((key) => !kept.includes(key)).map(({ id }) => keySubject(id));
+  const ended = [...(holds(mayHold, 'admin') ? [] : [maker]), ...endedKeys.filter((each) => !spared.has(each))];
+  return ok({ revoked, kept, ended });
 }

@@ -54,6 +54,8 @@ export type SharedWebhooks = {
   adopt(hooks: readonly Webhook[]): Promise<Result<number, Fault>>;
   /** False where there are as many already. */
   create(hook: Webhook, most: { readonly inAll: number; readonly ofOrg: number }): Promise<Result<boolean, Fault>>;
+  /** Makes the subject its maker. False where there is no such webhook any more. */
+  give(id: string, to: string): Promise<Result<boolean, Fault>>;
   /** With all that waits for it. */
   remove(id: string): Promise<Result<void, Fault>>;
   /** May be repeated. Answers how many messages were dropped because too many wait. */

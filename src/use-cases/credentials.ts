@@ -1,18 +1,13 @@
 import { refuseUnlessAdminOfAll } from '../core/access.ts';
 import { ok } from '../core/base/result.ts';
-import {
-  createApiKey,
-  type IsStillAdmin,
-  isKeyInForce,
-  listApiKeys,
-  ownApiKey,
-  revokeApiKey,
-} from '../credentials/api-key-admin.ts';
+import { createApiKey, type IsStillAdmin, listApiKeys, ownApiKey, revokeApiKey } from '../credentials/api-key-admin.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { TokenIssuer } from '../credentials/tokens.ts';
+import type { Webhooks } from '../webhooks/hooks.ts';
 import type { UseCases } from './use-cases.ts';
+import { withWebhooks } from './webhooks.ts';
 
 export type CredentialUseCases = Pick<
   UseCases,
@@ -31,8 +26,8 @@ export type CredentialUseCasesDeps = {
   readonly issuer: TokenIssuer;
   readonly authenticator: Authenticator;
   readonly signingKeys: SigningKeys;
-  /** Tells whether an account is still one that may make keys. */
   readonly isStillAdmin: IsStillAdmin;
+  readonly webhooks: Pick<Webhooks, 'endMade'>;
   readonly isApproverName: (name: string) => boolean;
   /** `by`: the subject whose doing it was. The audit log has no event for it. */
   readonly onKeyRotated: (rotated: { readonly kid: string; readonly by: string }) => void;
@@ -45,20 +40,20 @@ export function createCredentialUseCases({
   authenticator,
   signingKeys,
   isStillAdmin,
+  webhooks,
   isApproverName,
   onKeyRotated,
 }: CredentialUseCasesDeps): CredentialUseCases {
   return {
     authenticate: ({ bearer }) => authenticator.authenticate(bearer),
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
-    createApiKey: ({ principal, key }) =>
-      createApiKey(apiKeys, principal, key, {
-        isStillAdmin: async (maker) => isKeyInForce(apiKeys, maker.subject) && (await isStillAdmin(maker)),
-        isApproverName,
-      }),
+    createApiKey: ({ principal, key }) => createApiKey(apiKeys, principal, key, { isStillAdmin, isApproverName }),
     listApiKeys: ({ principal, ...asked }) => listApiKeys(apiKeys, principal, asked),
     ownApiKey: ({ principal }) => ownApiKey(apiKeys, principal),
-    revokeApiKey: ({ principal, id, cascade }) => revokeApiKey(apiKeys, principal, id, cascade),
+    revokeApiKey: async ({ principal, id, cascade }) => {
+      const revoked = await revokeApiKey(apiKeys, principal, id, cascade);
+      return withWebhooks(webhooks, revoked, { actor: principal.subject, cascade });
+    },
     // The key signs for every org, so an admin of one org does not rotate it.
     rotateSigningKey: async ({ principal }) => {
       const refused = refuseUnlessAdminOfAll(principal);

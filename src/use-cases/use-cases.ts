@@ -19,7 +19,7 @@ import type { StatsWindow } from '../core/stats/windows.ts';
 import type { Webhook, WebhookStatus } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
-import type { MadeKeys } from '../credentials/made-keys.ts';
+import type { Made } from '../credentials/made-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { PolicyText } from '../ports/cluster.ts';
 import type { AccessToken } from '../ports/ports.ts';
@@ -81,7 +81,7 @@ type OwnUseCases = {
   readonly ownApiKey: UseCase<{ readonly principal: Principal }, ApiKey>;
   readonly revokeApiKey: UseCase<
     { readonly principal: Principal; readonly id: string; readonly cascade: boolean },
-    MadeKeys
+    Made
   >;
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
@@ -160,10 +160,16 @@ type OwnUseCases = {
   readonly findPrice: UseCase<{ readonly model: string; readonly provider: string | undefined }, Price>;
   readonly createWebhook: UseCase<{ readonly principal: Principal; readonly webhook: NewWebhook }, Webhook>;
   readonly listWebhooks: UseCase<
-    PageRequest & { readonly principal: Principal; readonly orgId: string | undefined },
+    PageRequest & {
+      readonly principal: Principal;
+      readonly orgId: string | undefined;
+      /** Only those that this subject made, and the keys that it made. */
+      readonly madeBy: string | undefined;
+    },
     Page<WebhookStatus>
   >;
   readonly getWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, WebhookStatus>;
+  readonly takeOverWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, WebhookStatus>;
   readonly deleteWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
   readonly testWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, { readonly messageId: string }>;
   /** A ticket that opens one WebSocket as this bearer. */

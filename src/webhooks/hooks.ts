@@ -8,7 +8,14 @@ import type { Period } from '../core/budget/config.ts';
 import { type Fault, invalid } from '../core/fault.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';
 import type { ReportedEffect } from '../core/webhooks/notice.ts';
-import type { Notice, TEST_EVENT, Webhook, WebhookEvent, WebhookStatus } from '../core/webhooks/webhook.ts';
+import type {
+  MadeWebhooks,
+  Notice,
+  TEST_EVENT,
+  Webhook,
+  WebhookEvent,
+  WebhookStatus,
+} from '../core/webhooks/webhook.ts';
 import type { Unconfirmed } from '../ports/cluster.ts';
 import type { AuditLog, StateStore } from '../ports/ports.ts';
 import { urlTrouble } from './address.ts';
@@ -22,7 +29,18 @@ export type NewWebhook = {
   readonly orgId: string | undefined;
 };
 export type AskedWebhook = { readonly principal: Principal; readonly id: string };
-export type WebhookListing = PageRequest & { readonly orgId: string | undefined };
+export type WebhookListing = PageRequest & {
+  readonly orgId: string | undefined;
+  /** Only those that one of these subjects made. */
+  readonly makers?: readonly string[] | undefined;
+};
+export type EndMadeWebhooks = {
+  /** The subjects that have ended. */
+  readonly makers: readonly string[];
+  readonly actor: string;
+  /** False keeps them all. */
+  readonly cascade: boolean;
+};
 
 /** A report that is on its way to the store. It is sent if what it reports is recorded, and dropped if not. */
 export type Report = { readonly saved: Promise<unknown>; settle(isRecorded: boolean): void };
@@ -53,6 +71,10 @@ export type Webhooks = {
   ): Result<Page<WebhookStatus>, Fault> | Promise<Result<Page<WebhookStatus>, Fault>>;
   get(asked: AskedWebhook): Result<WebhookStatus, Fault> | Promise<Result<WebhookStatus, Fault>>;
   remove(asked: AskedWebhook): Answer<void>;
+  /** Makes the caller its maker, so that it ends with the caller, and no longer with who made it. */
+  takeOver(asked: AskedWebhook): Promise<Result<WebhookStatus, Fault>>;
+  /** Deletes what these made. In a cluster, pass the barrier before you answer. */
+  endMade(asked: EndMadeWebhooks): Promise<Result<MadeWebhooks, Fault>>;
   /** Sends a message that reports nothing. Resolves with its id once it is in the store. */
   test(asked: AskedWebhook): Answer<{ readonly messageId: string }>;
 };
@@ -123,15 +145,34 @@ export function newHook(
   });
 }
 
+type Removed = Pick<Webhook, 'id' | 'url' | 'events' | 'orgId' | 'createdBy'>;
+
+/** Called again after a fault, it deletes what is left. */
+export async function endMadeOf(
+  all: readonly Removed[],
+  { makers, actor, cascade }: EndMadeWebhooks,
+  remove: (hook: Removed, actor: string) => Promise<Result<void, Fault>>,
+): Promise<Result<MadeWebhooks, Fault>> {
+  const made = all.filter(({ createdBy }) => makers.includes(createdBy));
+  if (!cascade) return ok({ deleted: [], kept: made });
+  for (const hook of made) {
+    const removed = await remove(hook, actor);
+    if (!removed.ok) return removed;
+  }
+  return ok({ deleted: made, kept: [] });
+}
+
 /** The page of what is given newest first. */
 export function pageOf(
   all: readonly WebhookStatus[],
   principal: Principal,
-  { orgId, perPage, cursor }: WebhookListing,
+  { orgId, makers, perPage, cursor }: WebhookListing,
 ): Result<Page<WebhookStatus>, Fault> {
   const org = orgInReach(principal, orgId);
   if (!org.ok) return org;
-  const visible = all.filter(({ hook }) => org.value === undefined || hook.orgId === org.value);
+  const visible = all.filter(
+    ({ hook }) => (org.value === undefined || hook.orgId === org.value) && (makers?.includes(hook.createdBy) ?? true),
+  );
   const start = cursor === undefined ? 0 : visible.findIndex(({ hook }) => hook.id === cursor) + 1;
   if (cursor !== undefined && start === 0) return BAD_CURSOR;
   return ok(firstPage(visible.slice(start), perPage, ({ hook }) => hook.id));
@@ -144,27 +185,33 @@ export function visibleTo(
 ): Result<void, Fault> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  return hook === undefined || !seesOrg(principal, hook.orgId)
-    ? fail({ kind: 'not_found', what: `webhook ${id}` })
-    : ok(undefined);
+  return hook === undefined || !seesOrg(principal, hook.orgId) ? notFound(id) : ok(undefined);
 }
+
+export const notFound = (id: string): Result<never, Fault> => fail({ kind: 'not_found', what: `webhook ${id}` });
 
 export const bodyOf = (type: WebhookEvent | typeof TEST_EVENT, data: Notice['data'], nowMs: number): string =>
   JSON.stringify({ type, timestamp: rfc3339(nowMs), data });
 
 /** Without the path of the URL: many services put a secret into it. */
 export function auditOf(
-  eventType: 'WebhookCreated' | 'WebhookDeleted',
+  eventType: 'WebhookCreated' | 'WebhookDeleted' | 'WebhookTakenOver',
   { id, url, events, orgId }: Pick<Webhook, 'id' | 'url' | 'events' | 'orgId'>,
   actor: string,
+  details: Readonly<Record<string, unknown>> = {},
 ): AuditDraft {
   return {
     eventType,
     lineage: lineageOfOrg(orgId),
     actor,
-    payload: { webhook_id: id, host: new URL(url).host, events },
+    payload: { webhook_id: id, host: new URL(url).host, events, ...details },
   };
 }
+
+export const takenOver = (
+  hook: Pick<Webhook, 'id' | 'url' | 'events' | 'orgId' | 'createdBy'>,
+  actor: string,
+): AuditDraft => auditOf('WebhookTakenOver', hook, actor, { from: hook.createdBy });
 
 export const warnOfFailure = (
   { id, url }: Pick<Webhook, 'id' | 'url'>,

@@ -6,6 +6,7 @@ import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { capOf, exceededNotice, noticeOf, type ReportedEffect } from '../core/webhooks/notice.ts';
 import {
+  type MadeWebhooks,
   type Notice,
   TEST_EVENT,
   type Webhook,
@@ -18,6 +19,8 @@ import {
   auditOf,
   bodyOf,
   disabledNotice,
+  type EndMadeWebhooks,
+  endMadeOf,
   isDisabled,
   MOST_WEBHOOKS,
   type NewWebhook,
@@ -26,6 +29,7 @@ import {
   type Report,
   ReportedCaps,
   TOO_MANY_WAIT,
+  takenOver,
   tooMany,
   visibleTo,
   type WebhookDeps,
@@ -120,11 +124,31 @@ export class LocalWebhooks implements Webhooks {
 
   async remove({ principal, id }: AskedWebhook): Promise<Result<void, Fault>> {
     const line = this.#visible(principal, id);
+    return line.ok ? this.#remove(line.value.hook, principal.subject) : line;
+  }
+
+  async takeOver({ principal, id }: AskedWebhook): Promise<Result<WebhookStatus, Fault>> {
+    const line = this.#visible(principal, id);
     if (!line.ok) return line;
-    const recorded = await this.#deps.audit.record(auditOf('WebhookDeleted', line.value.hook, principal.subject));
+    const { hook } = line.value;
+    const { subject } = principal;
+    if (hook.createdBy === subject) return ok(statusOf(line.value));
+    const recorded = await this.#deps.audit.record(takenOver(hook, subject));
     if (!recorded.ok) return recorded;
-    await line.value.remove();
-    this.#queues.delete(id);
+    await line.value.give(subject);
+    return ok(statusOf(line.value));
+  }
+
+  endMade(asked: EndMadeWebhooks): Promise<Result<MadeWebhooks, Fault>> {
+    const all = [...this.#queues.values()].map(({ hook }) => hook);
+    return endMadeOf(all, asked, (hook, actor) => this.#remove(hook, actor));
+  }
+
+  async #remove(hook: Parameters<typeof auditOf>[1], actor: string): Promise<Result<void, Fault>> {
+    const recorded = await this.#deps.audit.record(auditOf('WebhookDeleted', hook, actor));
+    if (!recorded.ok) return recorded;
+    await this.#queues.get(hook.id)?.remove();
+    this.#queues.delete(hook.id);
     return ok(undefined);
   }
 

@@ -76,6 +76,12 @@ export class WebhookQueue {
     return this.#deps.states.save(TABLE, hookRow(this.#hook.id), { kind: 'hook', hook: this.#hook });
   }
 
+  /** Resolves once its new maker is in the store. */
+  give(to: string): Promise<void> {
+    this.#hook = { ...this.#hook, createdBy: to };
+    return this.saveHook();
+  }
+
   /** Closes it, and removes it and its messages from the store. If that fails, it goes on. */
   async remove(): Promise<void> {
     this.close();

@@ -5,7 +5,14 @@ import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { capOf, exceededNotice, noticeOf, type ReportedEffect } from '../core/webhooks/notice.ts';
-import { type Notice, TEST_EVENT, type Webhook, type WebhookStatus, wants } from '../core/webhooks/webhook.ts';
+import {
+  type MadeWebhooks,
+  type Notice,
+  TEST_EVENT,
+  type Webhook,
+  type WebhookStatus,
+  wants,
+} from '../core/webhooks/webhook.ts';
 import type { Barrier, Unconfirmed } from '../ports/cluster.ts';
 import type { FailedHook, KnownHook, SharedWebhooks, TakenCall } from '../ports/shared-webhooks.ts';
 import { type Clocks, HookCaller } from './caller.ts';
@@ -15,15 +22,19 @@ import {
   auditOf,
   bodyOf,
   disabledNotice,
+  type EndMadeWebhooks,
+  endMadeOf,
   isDisabled,
   MOST_WAITING,
   MOST_WEBHOOKS,
   type NewWebhook,
   newHook,
+  notFound,
   pageOf,
   type Report,
   ReportedCaps,
   TOO_MANY_WAIT,
+  takenOver,
   tooMany,
   visibleTo,
   type WebhookDeps,
@@ -176,10 +187,36 @@ export class ClusterWebhooks implements Webhooks {
   async remove({ principal, id }: AskedWebhook): Answer<void> {
     const found = await this.get({ principal, id });
     if (!found.ok) return found;
-    const recorded = await this.#deps.audit.record(auditOf('WebhookDeleted', found.value.hook, principal.subject));
-    if (!recorded.ok) return recorded;
-    const removed = await this.#deps.store.remove(id);
+    const removed = await this.#remove(found.value.hook, principal.subject);
     return removed.ok ? { ...removed, unconfirmed: await this.#everywhere() } : removed;
+  }
+
+  async takeOver({ principal, id }: AskedWebhook): Promise<Result<WebhookStatus, Fault>> {
+    const { audit, store } = this.#deps;
+    const found = await this.get({ principal, id });
+    if (!found.ok) return found;
+    const { hook } = found.value;
+    const { subject } = principal;
+    if (hook.createdBy === subject) return found;
+    const recorded = await audit.record(takenOver(hook, subject));
+    if (!recorded.ok) return recorded;
+    const given = await store.give(id, subject);
+    if (!given.ok) return given;
+    return given.value ? ok({ ...found.value, hook: { ...hook, createdBy: subject } }) : notFound(id);
+  }
+
+  async endMade(asked: EndMadeWebhooks): Promise<Result<MadeWebhooks, Fault>> {
+    const all = await this.#deps.store.list();
+    if (!all.ok) return all;
+    const hooks = all.value.map(({ hook }) => hook);
+    const ended = await endMadeOf(hooks, asked, (hook, actor) => this.#remove(hook, actor));
+    if (ended.ok && ended.value.deleted.length > 0) await this.refresh();
+    return ended;
+  }
+
+  async #remove(hook: Parameters<typeof auditOf>[1], actor: string): Promise<Result<void, Fault>> {
+    const recorded = await this.#deps.audit.record(auditOf('WebhookDeleted', hook, actor));
+    return recorded.ok ? this.#deps.store.remove(hook.id) : recorded;
   }
 
   async test({ principal, id }: AskedWebhook): Promise<Result<{ readonly messageId: string }, Fault>> {

@@ -227,7 +227,10 @@ describe('revoking', () => {
     keys.onRevoked((subject) => subjects.push(subject));
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     expect(await revokeApiKey(keys, ADMIN, record.id)).toMatchObject({ ok: true });
-    expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({ ok: true, value: { revoked: [], kept: [] } });
+    expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({
+      ok: true,
+      value: { revoked: [], kept: [], ended: [`key:${record.id}`] },
+    });
     expect(keys.authenticate(record.digest)).toBeUndefined();
     expect(keys.authenticateId(record.id)).toBeUndefined();
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();

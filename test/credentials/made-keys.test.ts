@@ -70,6 +70,8 @@ describe('keys that a key made', () => {
       kept: ['own', 'successor'],
     });
     expect([successor, own, other].map((id) => isValid(keys, id))).toEqual([true, true, false]);
+    const again = must(await revokeApiKey(keys, makerOf(successor), old));
+    expect(again.ended).toEqual([`key:${old}`, `key:${other}`]);
   });
 
   test('while it was being revoked do not survive it', async () => {
@@ -106,8 +108,9 @@ describe('keys that an account made', () => {
     const reader = await make(keys, account, 'reader', ['read']);
     const ofAdmin = await make(keys, makerOf(admin), 'of-admin', ['read']);
     const asked = { maker: 'account:ann', actor: ADMIN.subject, cascade: true } as const;
-    const { revoked } = must(await endMadeKeys(keys, { ...asked, mayHold: ['read'] }));
+    const { revoked, ended } = must(await endMadeKeys(keys, { ...asked, mayHold: ['read'] }));
     expect(namesIn(revoked)).toEqual(['admin', 'of-admin']);
+    expect(ended).toEqual(['account:ann', `key:${admin}`, `key:${ofAdmin}`]);
     expect([admin, ofAdmin, reader].map((id) => isValid(keys, id))).toEqual([false, false, true]);
     expect(namesIn(must(await endMadeKeys(keys, { ...asked, mayHold: [] })).revoked)).toEqual(['reader']);
   });

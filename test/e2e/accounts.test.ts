@@ -77,11 +77,21 @@ describe('accounts', () => {
     );
     const { access_token: token } = (await loginTo(second, ann)).body;
     const left = await second.call('POST', '/api/v1/iam/api-keys', { name: 'back door', scopes: ['admin'] }, token);
+    const hook = { url: 'https://example.com/hook', events: ['violation'], org_id: 'acme' };
+    const hooks = [];
+    for (const bearer of [token, left.body.key, undefined])
+      hooks.push((await second.call('POST', '/api/v1/webhooks', hook, bearer)).body.id);
     const demoted = await second.call('POST', `/api/v1/accounts/${accepted.body.account.id}/role`, { role: 'viewer' });
     expect(demoted.body).toMatchObject({
       account: { role: 'viewer' },
       revoked_keys: [{ id: left.body.id, name: 'back door' }],
+      deleted_webhooks: expect.arrayContaining([
+        { id: hooks[0], url: hook.url },
+        { id: hooks[1], url: hook.url },
+      ]),
     });
+    const { webhooks } = (await second.call('GET', '/api/v1/webhooks')).body;
+    expect(webhooks.map(({ id }: { id: string }) => id)).toEqual([hooks[2]]);
     expect((await second.call('GET', '/api/v1/ops', undefined, left.body.key)).status).toBe(401);
 
     // Without a mail relay: a link to hand over; of an owner, who is above every key, only at the console.

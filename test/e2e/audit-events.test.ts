@@ -308,6 +308,18 @@ describe('audit events', () => {
       },
       entry: { ...BY_KEY, lineage: { org_id: 'acme' }, payload: { host: 'example.com' } },
     },
+    WebhookTakenOver: {
+      provoke: async () => {
+        const key = await post('/api/v1/iam/api-keys', { name: 'hooks', scopes: ['admin'] });
+        const made = await gateway.call('POST', '/api/v1/webhooks', HOOK, key.body.key);
+        await post(`/api/v1/webhooks/${made.body.id}/take-over`);
+      },
+      entry: {
+        ...BY_KEY,
+        lineage: { org_id: 'acme' },
+        payload: { host: 'example.com', events: ['violation'], from: expect.stringMatching(/^key:/) },
+      },
+    },
     CheckpointWitnessed: {
       provoke: () => post('/api/v1/audit/witness', CHECKPOINT),
       entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null }, reason: null, payload: CHECKPOINT },

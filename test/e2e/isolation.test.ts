@@ -300,6 +300,7 @@ describe('isolation', () => {
     'get /api/v1/webhooks/:id': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}` })],
     'delete /api/v1/webhooks/:id': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}` })],
     'post /api/v1/webhooks/:id/test': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}/test` })],
+    'post /api/v1/webhooks/:id/take-over': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}/take-over` })],
     'get /api/v1/policies/rules': [(org) => ({ path: `/api/v1/policies/rules?policy=${org}-policy` })],
     'post /api/v1/policies/explain': [
       (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),

@@ -117,6 +117,46 @@ describe('webhooks', () => {
     expect((await gateway.call('GET', `/api/v1/webhooks/${made.id}`)).status).toBe(404);
   });
 
+  test('end with the key that made them, unless an admin has taken them over', async () => {
+    const { orgId } = await newOrg();
+    const newKey = async (org_id: string, bearer?: string) =>
+      (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'k', scopes: ['admin'], org_id }, bearer)).body;
+    const body = { url: 'https://example.com/hook', events: ['violation'] };
+    const create = async (bearer: string) => (await gateway.call('POST', '/api/v1/webhooks', body, bearer)).body.id;
+    const leaked = await newKey(orgId);
+    const child = await newKey(orgId, leaked.key);
+    const stranger = await newKey('elsewhere');
+    const colleague = await newKey(orgId);
+    const [own, ofChild, taken] = [await create(leaked.key), await create(child.key), await create(leaked.key)];
+    const idsOf = async (query: string) =>
+      (await gateway.call('GET', `/api/v1/webhooks?${query}`)).body.webhooks.map(({ id }: { id: string }) => id);
+    const refused = await gateway.call('POST', `/api/v1/webhooks/${taken}/take-over`, undefined, stranger.key);
+    expect([refused.status, refused.body.code]).toEqual([404, 'not_found']);
+    const { status, body: answer } = await gateway.call(
+      'POST',
+      `/api/v1/webhooks/${taken}/take-over`,
+      undefined,
+      colleague.key,
+    );
+    expect([status, answer.webhook]).toMatchObject([200, { id: taken, created_by: `key:${colleague.id}` }]);
+    expect(await idsOf(`made_by=key:${leaked.id}`)).toEqual([ofChild, own]);
+
+    const kept = await gateway.call('POST', `/api/v1/iam/api-keys/${leaked.id}/revoke?cascade=false`);
+    expect(kept.headers.get('svc-kept-webhooks')).toBe(own);
+    const revoked = await gateway.call('POST', `/api/v1/iam/api-keys/${leaked.id}/revoke`);
+    expect(revoked.headers.get('svc-deleted-webhooks')?.split(', ').sort()).toEqual([own, ofChild].sort());
+    expect(await idsOf(`org_id=${orgId}`)).toEqual([taken]);
+    const changes = (await gateway.call('GET', `/api/v1/changes?org_id=${orgId}`)).body.changes;
+    expect(changes.flatMap(({ kind, summary }: any) => (kind === 'webhook' ? [summary] : []))).toEqual([
+      `webhook to example.com deleted of org ${orgId}`,
+      `webhook to example.com deleted of org ${orgId}`,
+      `webhook to example.com of org ${orgId} taken over from key:${leaked.id}`,
+      `webhook to example.com created of org ${orgId}`,
+      `webhook to example.com created of org ${orgId}`,
+      `webhook to example.com created of org ${orgId}`,
+    ]);
+  });
+
   test.each([
     [{ url: 'http://127.0.0.1/', events: [] }, 'events'],
     [{ url: 'http://127.0.0.1/', events: ['everything'] }, 'events.0'],

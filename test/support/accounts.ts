@@ -1,6 +1,7 @@
 /**
  * The account use cases on a real database, with cheap hashes, a clock that is set by hand, and everything they said.
  */
+
 import argon2 from 'argon2';
 import { expect, onTestFinished } from 'vitest';
 import { type Accounts, createAccounts } from '../../src/accounts/accounts.ts';
@@ -10,6 +11,7 @@ import type { AuditDraft } from '../../src/core/audit/audit.ts';
 import { ok, type Result } from '../../src/core/base/result.ts';
 import type { Account } from '../../src/core/identity/account.ts';
 import { type Principal, type Role, SCOPES_OF_ROLE } from '../../src/core/identity/roles.ts';
+import { NOTHING_MADE } from '../../src/credentials/made-keys.ts';
 import type { AccountEvent, Mail, Passwords } from '../../src/ports/ports.ts';
 import { createPostgresAccountStore } from '../../src/stores/postgres/accounts.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
@@ -61,7 +63,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
       revoke: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
       endSession: (sessionId) => void endedSessions.push(sessionId),
     },
-    endMadeKeys: async () => ok({ revoked: [], kept: [] }),
+    endMade: async () => ok(NOTHING_MADE),
     isKeyRevoked: async (subject) => ok(revokedKeys.has(subject)),
     audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
     canSendMail: () => true,

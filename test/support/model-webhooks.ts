@@ -57,6 +57,12 @@ export class ModelWebhooks {
           this.hooks.push(structuredClone(hook));
           return true;
         }),
+      give: (id, to) =>
+        written(() => {
+          const hook = this.hooks.find((each) => each.id === id);
+          if (hook !== undefined) Object.assign(hook, { createdBy: to });
+          return hook !== undefined;
+        }),
       remove: (id) =>
         written(() => {
           this.hooks = this.hooks.filter((hook) => hook.id !== id);

@@ -78,7 +78,36 @@ describe.skipIf(BROWSER_PATH === undefined)('administration at the dashboard', (
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Test https://hooks.example.com/svc' }).click();
     await page.getByText('A test message is on its way.').waitFor();
+    expect(await page.getByRole('button', { name: /^Take over/ }).count()).toBe(0);
     await page.getByRole('button', { name: 'Delete https://hooks.example.com/svc' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No webhooks yet.').waitFor();
+  });
+
+  test('a webhook is taken over from the key that made it, which is then revoked', async () => {
+    const maker = (await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'leaving', scopes: ['admin'] })).body;
+    const create = (path: string) =>
+      gateway().call(
+        'POST',
+        '/api/v1/webhooks',
+        { url: `https://example.com/${path}`, events: ['violation'] },
+        maker.key,
+      );
+    await create('stays');
+    await create('goes');
+    const page = await signedIn();
+    await goTo(page, '/webhooks');
+    await page.getByRole('button', { name: 'Take over https://example.com/stays' }).click();
+    await page.getByRole('dialog').getByText(`It was made by key:${maker.id}`).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Take over' }).click();
+    await page.getByRole('button', { name: 'Take over https://example.com/stays' }).waitFor({ state: 'detached' });
+    await goTo(page, '/keys');
+    await page.getByRole('button', { name: 'Revoke leaving' }).click();
+    await page.getByText('The webhooks that it made end with it: https://example.com/goes.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('“leaving” was revoked.').waitFor();
+    await goTo(page, '/webhooks');
+    await page.getByRole('button', { name: 'Delete https://example.com/stays' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No webhooks yet.').waitFor();
   });

@@ -299,6 +299,26 @@ describe('webhooks', () => {
     ]);
   });
 
+  test('end with their maker, but for those taken over, also after a restart', async () => {
+    const bench = new Bench();
+    const own = await bench.make('own', ['halt.created'], ofOrg('acme'));
+    const taken = await bench.make('taken', ['halt.created'], ofOrg('acme'));
+    const takeOver = (principal: Principal) => bench.keeper.takeOver({ principal, id: taken });
+    expect(await takeOver(ofOrg('globex'))).toMatchObject({ fault: { kind: 'not_found' } });
+    expect(await takeOver({ ...ADMIN, scopes: ['write'] })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
+    expect(await takeOver(ADMIN)).toMatchObject({ value: { hook: { id: taken, createdBy: 'key:1' } } });
+    const again = new Bench(bench.rows);
+    const asked = { makers: ['key:acme'], actor: 'key:1' };
+    expect(await again.keeper.endMade({ ...asked, cascade: false })).toMatchObject({
+      value: { deleted: [], kept: [{ id: own, url: URL_OF('own') }] },
+    });
+    expect(await again.keeper.endMade({ ...asked, cascade: true })).toMatchObject({
+      value: { deleted: [{ id: own, url: URL_OF('own') }], kept: [] },
+    });
+    expect([again.status(own), again.status(taken)?.hook.createdBy]).toEqual([undefined, 'key:1']);
+    expect([...again.rows.keys()]).toEqual([`hook:${taken}`]);
+  });
+
   test('are limited in number, for each org and in all', async () => {
     const bench = new Bench();
     const make = (principal: Principal) =>

@@ -412,6 +412,38 @@ describe('webhooks of a cluster', () => {
     ]);
   });
 
+  test('end with their maker at every gateway, but for those taken over at another', async () => {
+    const { world, one, two } = await twoGateways();
+    const own = (await world.make(one, 'own', ['halt.created'])).value;
+    const taken = (await world.make(one, 'taken', ['halt.created'], 'acme')).value;
+    const admin: Principal = { subject: 'key:2', scopes: ['admin'], orgId: 'acme' };
+    expect(await two.webhooks.takeOver({ principal: { ...admin, orgId: 'globex' }, id: taken.id })).toEqual(
+      fail({ kind: 'not_found', what: `webhook ${taken.id}` }),
+    );
+    expect(await two.webhooks.takeOver({ principal: { ...admin, scopes: ['write'] }, id: taken.id })).toMatchObject({
+      fault: { kind: 'insufficient_scope' },
+    });
+    world.isRecorded = false;
+    const asked = { makers: ['key:1'], actor: 'key:3' };
+    expect(await two.webhooks.takeOver({ principal: admin, id: taken.id })).toEqual(
+      fail({ kind: 'audit_unavailable' }),
+    );
+    expect(await two.webhooks.endMade({ ...asked, cascade: true })).toEqual(fail({ kind: 'audit_unavailable' }));
+    world.isRecorded = true;
+    expect(await two.webhooks.takeOver({ principal: admin, id: taken.id })).toMatchObject({
+      value: { hook: { id: taken.id, createdBy: 'key:2' }, waiting: 0 },
+    });
+    expect(await one.webhooks.endMade({ ...asked, cascade: false })).toMatchObject({
+      value: { deleted: [], kept: [{ id: own.id, url: own.url }] },
+    });
+    expect(await one.webhooks.endMade({ ...asked, cascade: true })).toMatchObject({
+      value: { deleted: [{ id: own.id, url: own.url }], kept: [] },
+    });
+    expect(await two.webhooks.list(ADMIN, PAGE)).toMatchObject({ value: { items: [{ hook: { id: taken.id } }] } });
+    await world.report(one, 'h1');
+    expect(world.calls.map(({ path }) => path)).toEqual(['/taken']);
+  });
+
   test('hand over what is left when their gateway stops', async () => {
     const { world, one } = await twoGateways();
     await world.make(one, 'halts', ['halt.created']);

@@ -12,7 +12,7 @@ import { show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { showList } from './listing.ts';
-import { askAboutMadeKeys, type Ending } from './made-keys.ts';
+import { askAboutMade, NOTHING_ENDS } from './made-keys.ts';
 
 const ACCOUNTS = '/api/v1/accounts';
 const INVITES = '/api/v1/auth/invites';
@@ -47,7 +47,7 @@ export async function role(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const path = await pathOf(api, who);
   const mayHold = isRole(word) ? SCOPES_OF_ROLE[word] : SCOPES;
-  const made = await askAboutMadeKeys(api, subjectAt(path), options, mayHold);
+  const made = await askAboutMade(api, subjectAt(path), options, mayHold);
   const answer = await api.post(`${path}/role${made.query}`, 'account', { role: word });
   await show(globals.output, accountOf(answer), () => [
     `${printable(`${emailIn(answer)} now has the role ${word}.`)}${made.sentence}`,
@@ -64,7 +64,7 @@ export const setDisabled =
     } = invocation;
     const api = await Api.of(invocation);
     const path = await pathOf(api, who);
-    const made = verb === 'disable' ? await askAboutMadeKeys(api, subjectAt(path), options) : NO_KEYS;
+    const made = verb === 'disable' ? await askAboutMade(api, subjectAt(path), options) : NOTHING_ENDS;
     const answer = await api.post(`${path}/${verb}${made.query}`, 'account');
     const fate = verb === 'disable' ? ' and signed out everywhere' : '';
     await show(globals.output, accountOf(answer), () => [
@@ -173,8 +173,6 @@ export async function uninvite(invocation: Invocation): Promise<void> {
     `Revoked ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} for ${printable(who)}.`,
   ]);
 }
-
-const NO_KEYS: Ending = { query: '', sentence: '', ids: [] };
 
 const subjectAt = (path: string): string => `account:${decodeURIComponent(path.slice(ACCOUNTS.length + 1))}`;
 

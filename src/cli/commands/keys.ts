@@ -7,7 +7,7 @@ import { printable } from '../terminal/printable.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { timeAhead } from '../terminal/words.ts';
 import { showList } from './listing.ts';
-import { askAboutMadeKeys } from './made-keys.ts';
+import { askAboutMade } from './made-keys.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id', isWhole: true },
@@ -60,10 +60,9 @@ export async function revoke(invocation: Invocation): Promise<void> {
     globals,
   } = invocation;
   const api = await Api.of(invocation);
-  const made = await askAboutMadeKeys(api, `key:${id}`, options);
+  const made = await askAboutMade(api, `key:${id}`, options);
   const answer = await api.order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke${made.query}`);
-  const named = made.ids.length === 0 ? {} : made.query === '' ? { made_keys: made.ids } : { kept_keys: made.ids };
-  await show(globals.output, { revoked: id, ...named, ...answer }, () => [
+  await show(globals.output, { revoked: id, ...made.named, ...answer }, () => [
     `Revoked API key ${printable(id)} and every session created with it.${made.sentence}`,
   ]);
 }

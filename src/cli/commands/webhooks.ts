@@ -1,4 +1,4 @@
-/** `svc webhooks create|ls|test|rm`: HTTP calls that report what people must know. */
+/** `svc webhooks create|ls|test|take-over|rm`: HTTP calls that report what people must know. */
 import type { Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { show } from '../terminal/output.ts';
@@ -55,6 +55,14 @@ export async function test(invocation: Invocation): Promise<void> {
   const answer = await (await Api.of(invocation)).post(`${pathOf(invocation)}/test`, 'message_id');
   await show(invocation.globals.output, answer, () => [
     printable(`Sent a test: its webhook-id is ${String(answer.message_id)}. Whether it arrived: svc webhooks ls`),
+  ]);
+}
+
+export async function takeOver(invocation: Invocation): Promise<void> {
+  const answer = await (await Api.of(invocation)).post(`${pathOf(invocation)}/take-over`, 'webhook');
+  const { id, created_by: maker } = answer.webhook as Row;
+  await show(invocation.globals.output, answer.webhook as Row, () => [
+    printable(`Webhook ${String(id)} is now ${String(maker)}'s: it ends with that credential.`),
   ]);
 }
 

@@ -44,6 +44,7 @@ export const AUDIT_EVENTS = [
   'ApprovalUsed',
   'WebhookCreated',
   'WebhookDeleted',
+  'WebhookTakenOver',
   'CheckpointWitnessed',
   'SettingsChanged',
   'PolicyShadowStarted',

@@ -17,7 +17,7 @@ export const CHANGES = {
     'PasswordResetCompleted',
   ],
   halt: ['HaltCreated', 'HaltReleased'],
-  webhook: ['WebhookCreated', 'WebhookDeleted'],
+  webhook: ['WebhookCreated', 'WebhookDeleted', 'WebhookTakenOver'],
   settings: ['SettingsChanged'],
   agent: ['AgentRegistered', 'AgentDeregistered'],
 } as const satisfies Record<string, readonly AuditEvent[]>;
@@ -85,6 +85,8 @@ const SUMMARIES: Readonly<Record<ChangeEvent, (entry: AuditEntry) => string>> = 
   HaltReleased: (entry) => `halt of ${text(entry.payload.scope)} released${because(entry)}`,
   WebhookCreated: (entry) => `webhook to ${text(entry.payload.host)} created${inOrg(entry)}`,
   WebhookDeleted: (entry) => `webhook to ${text(entry.payload.host)} deleted${inOrg(entry)}`,
+  WebhookTakenOver: (entry) =>
+    `webhook to ${text(entry.payload.host)}${inOrg(entry)} taken over from ${text(entry.payload.from)}`,
   SettingsChanged: (entry) => `settings changed: ${settingsIn(entry)}`,
   AgentRegistered: (entry) =>
     entry.payload.rotated === true

@@ -42,6 +42,10 @@ export type Webhook = {
 /** `waiting`: messages that have not arrived yet. */
 export type WebhookStatus = { readonly hook: Omit<Webhook, 'secret'>; readonly waiting: number };
 
+/** Webhooks that a credential made, once it has ended: deleted with it, or kept on request. */
+export type MadeWebhooks = { readonly deleted: readonly NamedWebhook[]; readonly kept: readonly NamedWebhook[] };
+export type NamedWebhook = Pick<Webhook, 'id' | 'url'>;
+
 /** An event before its webhooks are chosen. */
 export type Notice = {
   readonly type: WebhookEvent;

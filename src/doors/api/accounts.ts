@@ -8,6 +8,7 @@ import { rfc3339 } from '../../core/base/time.ts';
 import type { Account } from '../../core/identity/account.ts';
 import type { ApiKey } from '../../core/identity/api-key.ts';
 import { ROLES } from '../../core/identity/roles.ts';
+import type { NamedWebhook } from '../../core/webhooks/webhook.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
@@ -156,14 +157,17 @@ async function changeRole(
     : changed;
 }
 
-/** With the keys that it had made, where there are any. */
-const changedView = ({ madeKeys: { revoked, kept }, ...account }: ChangedAccount) => ({
+/** With the keys and webhooks that it had made, where there are any. */
+const changedView = ({ made: { revoked, kept, webhooks }, ...account }: ChangedAccount) => ({
   account: accountView(account),
   ...(revoked.length > 0 && { revoked_keys: revoked.map(namedKey) }),
   ...(kept.length > 0 && { kept_keys: kept.map(namedKey) }),
+  ...(webhooks.deleted.length > 0 && { deleted_webhooks: webhooks.deleted.map(namedHook) }),
+  ...(webhooks.kept.length > 0 && { kept_webhooks: webhooks.kept.map(namedHook) }),
 });
 
 const namedKey = ({ id, name }: ApiKey) => ({ id, name });
+const namedHook = ({ id, url }: NamedWebhook) => ({ id, url });
 
 const setDisabled =
   (disabled: boolean) =>

@@ -219,7 +219,7 @@ export function readWords<T extends string>(
     : invalid(field, `must be one or more of ${words.join(', ')}, separated by commas`);
 }
 
-/** `?cascade=`: whether the keys that somebody made end with their maker. */
+/** `?cascade=`: whether the keys and webhooks that somebody made end with their maker. */
 export function readCascade(query: URLSearchParams): Result<boolean, Fault> {
   const cascade = readWord(query, 'cascade', ['true', 'false']);
   return cascade.ok ? ok(cascade.value !== 'false') : cascade;

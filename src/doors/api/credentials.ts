@@ -87,24 +87,26 @@ async function revoke({ principal, params, query }: Authorized, link: Link): Pro
     status: 204,
     headers: [
       ...unconfirmedHeaders(revoked),
-      ...keysHeader('svc-revoked-keys', revoked.value.revoked),
-      ...keysHeader('svc-kept-keys', revoked.value.kept),
+      ...idsHeader('svc-revoked-keys', revoked.value.revoked),
+      ...idsHeader('svc-kept-keys', revoked.value.kept),
+      ...idsHeader('svc-deleted-webhooks', revoked.value.webhooks.deleted),
+      ...idsHeader('svc-kept-webhooks', revoked.value.webhooks.kept),
     ],
   });
 }
 
-/** A header stays short; the audit log and the list of keys have all of them. */
-const MAX_NAMED_KEYS = 100;
+/** A header stays short; the audit log and the lists have all of them. */
+const MAX_NAMED = 100;
 
-/** The ids of keys that the revoked one had made. */
-const keysHeader = (name: string, keys: readonly ApiKey[]): readonly Header[] =>
-  keys.length === 0
+/** The ids of what the revoked key had made. */
+const idsHeader = (name: string, made: readonly { readonly id: string }[]): readonly Header[] =>
+  made.length === 0
     ? []
     : [
         [
           name,
-          keys
-            .slice(0, MAX_NAMED_KEYS)
+          made
+            .slice(0, MAX_NAMED)
             .map(({ id }) => id)
             .join(', '),
         ],
@@ -145,7 +147,7 @@ const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
     method: 'post',
     path: `${prefix}/iam/api-keys/:id/revoke`,
     access: ADMIN,
-    summary: 'Revokes an API key, every token minted from it, and the keys that it made',
+    summary: 'Revokes an API key, every token minted from it, and the keys and webhooks that it made',
     query: ['cascade'],
     answers: { 204: 'empty' },
     handle: revoke,

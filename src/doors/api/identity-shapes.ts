@@ -45,10 +45,13 @@ const account = z.strictObject({
 export const createdAccount = z.strictObject({ account: z.strictObject(newAccountFields) });
 export const shownAccount = z.strictObject({ account });
 const namedKeys = z.array(z.strictObject({ id: z.string(), name: z.string() })).optional();
+const namedHooks = z.array(z.strictObject({ id: z.string(), url: z.string() })).optional();
 export const changedAccount = z.strictObject({
   account,
   revoked_keys: namedKeys.meta({ description: 'API keys that it had made, and that have ended with this.' }),
   kept_keys: namedKeys.meta({ description: 'API keys that it had made, and that were kept with `cascade=false`.' }),
+  deleted_webhooks: namedHooks.meta({ description: 'Webhooks that it had made, and that have ended with this.' }),
+  kept_webhooks: namedHooks.meta({ description: 'Webhooks that it had made, kept with `cascade=false`.' }),
 });
 export const ownAccount = z.strictObject({ account, scopes });
 export const accountPage = pageOf('accounts', account);

@@ -6,7 +6,7 @@ import { WEBHOOK_EVENTS, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { type Listing, name, optional, withBody, withListing } from './body.ts';
+import { type Listing, name, optional, readNames, withBody, withListing } from './body.ts';
 import { webhookAnswer, webhookCreated, webhookPage, webhookTested } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 
@@ -42,8 +42,10 @@ async function create({ principal, body }: Authorized<typeof newWebhook>, link: 
   return ok({ status: 201, headers: unconfirmedHeaders(created), body: made });
 }
 
-async function list(listing: Listing, link: Link): Promise<HttpReply> {
-  const page = await link.call('listWebhooks', listing);
+async function list(listing: Listing, link: Link, { query }: Authorized): Promise<HttpReply> {
+  const names = readNames(query, ['made_by']);
+  if (!names.ok) return names;
+  const page = await link.call('listWebhooks', { ...listing, madeBy: names.value.made_by });
   return page.ok
     ? ok({ status: 200, body: pageView('webhooks', page.value, ({ hook, waiting }) => webhookView(hook, waiting)) })
     : page;
@@ -53,6 +55,12 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
   const found = await link.call('getWebhook', { principal, id: params.id ?? '' });
   if (!found.ok) return found;
   return ok({ status: 200, body: { webhook: webhookView(found.value.hook, found.value.waiting) } });
+}
+
+async function takeOver({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const taken = await link.call('takeOverWebhook', { principal, id: params.id ?? '' });
+  if (!taken.ok) return taken;
+  return ok({ status: 200, body: { webhook: webhookView(taken.value.hook, taken.value.waiting) } });
 }
 
 async function remove({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
@@ -83,7 +91,7 @@ export const webhookRoutes: readonly Route[] = [
     access: ADMIN,
     summary: 'Lists webhooks, newest first',
     answers: { 200: webhookPage },
-    ...withListing([], list),
+    ...withListing(['made_by'], list),
   },
   {
     method: 'get',
@@ -100,6 +108,14 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Deletes a webhook and its waiting messages',
     answers: { 204: 'empty' },
     handle: remove,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/webhooks/:id/take-over',
+    access: ADMIN,
+    summary: 'Makes the caller the maker of a webhook, which no longer ends with who made it',
+    answers: { 200: webhookAnswer },
+    handle: takeOver,
   },
   {
     method: 'post',

@@ -33,6 +33,7 @@ async function serve() {
       authenticator,
       signingKeys,
       isStillAdmin: async () => true,
+      webhooks: { endMade: async () => ok({ deleted: [], kept: [] }) },
       isApproverName: () => false,
       onKeyRotated: () => undefined,
     }),

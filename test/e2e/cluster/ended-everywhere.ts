@@ -21,6 +21,28 @@ export function describeEndedEverywhere(gateways: () => readonly [TestGateway, .
       }
     });
 
+    test('the webhooks of a key that is revoked, but for one taken over at another', async () => {
+      const [, other] = gateways();
+      const made = (await post('iam/api-keys', { name: 'hooks', scopes: ['admin'], org_id: 'hooked' })).body;
+      const strange = (await post('iam/api-keys', { name: 'strange', scopes: ['admin'], org_id: 'strange' })).body;
+      const hook = { url: 'https://example.com/hook', events: ['violation'] };
+      const own = (await post('webhooks', hook, made.key)).body.id;
+      const taken = (await post('webhooks', hook, made.key)).body.id;
+      const takeOver = async (bearer?: string) =>
+        (await other!.call('POST', `/api/v1/webhooks/${taken}/take-over`, undefined, bearer)).status;
+      expect([await takeOver(strange.key), await takeOver()]).toEqual([404, 200]);
+      const revoked = await post(`iam/api-keys/${made.id}/revoke`);
+      expect([revoked.headers.get('svc-deleted-webhooks'), revoked.headers.get('svc-unconfirmed')]).toEqual([
+        own,
+        null,
+      ]);
+      for (const gateway of gateways()) {
+        const { webhooks } = (await gateway.call('GET', '/api/v1/webhooks?org_id=hooked')).body;
+        expect(webhooks.map(({ id }: { id: string }) => id)).toEqual([taken]);
+      }
+      await other!.call('DELETE', `/api/v1/webhooks/${taken}`);
+    });
+
     test('the keys of an account that is disabled at one of them', async () => {
       const password = 'a long enough passphrase 7';
       await post('auth/register', { email: 'owner@acme.test', password });
@@ -30,9 +52,12 @@ export function describeEndedEverywhere(gateways: () => readonly [TestGateway, .
       for (let round = 0; round < 3; round += 1) {
         const signedIn = await post('auth/login', { email: 'admin@acme.test', password });
         const made = await post('iam/api-keys', { name: 'k', scopes: ['read'] }, signedIn.body.access_token);
+        const hook = { url: 'https://example.com/hook', events: ['violation'] };
+        const { id, url } = (await post('webhooks', hook, signedIn.body.access_token)).body;
         expect(await usedElsewhere(made.body.key)).toEqual([200, 200]);
         const disabled = await post(`${account}/disable`);
         expect(disabled.body.revoked_keys).toEqual([{ id: made.body.id, name: 'k' }]);
+        expect(disabled.body.deleted_webhooks).toEqual([{ id, url }]);
         expect(await usedElsewhere(made.body.key)).toEqual([401, 401]);
         await post(`${account}/enable`);
       }

@@ -74,7 +74,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revokes an API key, every token minted from it, and the keys that it made
+         * Revokes an API key, every token minted from it, and the keys and webhooks that it made
          * @description Needs the `admin` scope.
          */
         post: operations["post_iam_api_keys_id_revoke"];
@@ -118,7 +118,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revokes an API key, every token minted from it, and the keys that it made
+         * Revokes an API key, every token minted from it, and the keys and webhooks that it made
          * @description Needs the `admin` scope.
          */
         post: operations["post_iam_api_keys_id_revoke_root"];
@@ -1063,6 +1063,26 @@ export interface paths {
          * @description Needs the `admin` scope.
          */
         delete: operations["delete_webhooks_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/take-over": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes the caller the maker of a webhook, which no longer ends with who made it
+         * @description Needs the `admin` scope.
+         */
+        post: operations["post_webhooks_id_take_over"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2593,6 +2613,16 @@ export interface components {
                 id: string;
                 name: string;
             }[];
+            /** @description Webhooks that it had made, and that have ended with this. */
+            deleted_webhooks?: {
+                id: string;
+                url: string;
+            }[];
+            /** @description Webhooks that it had made, kept with `cascade=false`. */
+            kept_webhooks?: {
+                id: string;
+                url: string;
+            }[];
         };
         PostAccountsIdResetAnswer: {
             /** @description Shown once; works once. */
@@ -3726,7 +3756,7 @@ export interface components {
                  */
                 timestamp: string;
                 /** @enum {string} */
-                event_type: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "CheckpointWitnessed" | "SettingsChanged" | "PolicyShadowStarted" | "PolicyShadowEnded";
+                event_type: "ActionAllowed" | "ActionDenied" | "A2ACallIntercepted" | "A2AImpersonationAttempted" | "BudgetLimitExceeded" | "OpRegistered" | "OpPaused" | "OpResumed" | "OpTerminated" | "OpCompleted" | "AgentRegistered" | "AgentDeregistered" | "ApiKeyCreated" | "ApiKeyRevoked" | "TokenIssued" | "AccountRegistered" | "LoginSucceeded" | "LoginFailed" | "AccountLocked" | "InviteCreated" | "InviteAccepted" | "InviteRevoked" | "PasswordResetRequested" | "PasswordResetCompleted" | "SessionRevoked" | "AccountRoleChanged" | "AccountDisabled" | "AccountEnabled" | "AccountUnlocked" | "PolicyReloaded" | "HaltCreated" | "HaltReleased" | "GatewayForgotten" | "ApprovalRequested" | "ApprovalApproved" | "ApprovalDenied" | "ApprovalExpired" | "ApprovalCancelled" | "ApprovalUsed" | "WebhookCreated" | "WebhookDeleted" | "WebhookTakenOver" | "CheckpointWitnessed" | "SettingsChanged" | "PolicyShadowStarted" | "PolicyShadowEnded";
                 lineage: {
                     org_id: string | null;
                     team_id: string | null;
@@ -5810,6 +5840,18 @@ export interface operations {
                      *           "id": "a id",
                      *           "name": "a name"
                      *         }
+                     *       ],
+                     *       "deleted_webhooks": [
+                     *         {
+                     *           "id": "a id",
+                     *           "url": "a url"
+                     *         }
+                     *       ],
+                     *       "kept_webhooks": [
+                     *         {
+                     *           "id": "a id",
+                     *           "url": "a url"
+                     *         }
                      *       ]
                      *     }
                      */
@@ -5869,6 +5911,18 @@ export interface operations {
                      *         {
                      *           "id": "a id",
                      *           "name": "a name"
+                     *         }
+                     *       ],
+                     *       "deleted_webhooks": [
+                     *         {
+                     *           "id": "a id",
+                     *           "url": "a url"
+                     *         }
+                     *       ],
+                     *       "kept_webhooks": [
+                     *         {
+                     *           "id": "a id",
+                     *           "url": "a url"
                      *         }
                      *       ]
                      *     }
@@ -7629,6 +7683,7 @@ export interface operations {
         parameters: {
             query?: {
                 org_id?: string;
+                made_by?: string;
                 per_page?: number;
                 cursor?: string;
             };
@@ -7802,6 +7857,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_webhooks_id_take_over: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhook": {
+                     *         "id": "a id",
+                     *         "url": "a url",
+                     *         "events": [
+                     *           "approval.requested"
+                     *         ],
+                     *         "org_id": "acme",
+                     *         "created_by": "a created by",
+                     *         "created_at": "2026-01-31T12:00:00Z",
+                     *         "waiting": 1,
+                     *         "dropped": 1,
+                     *         "failing_since": "2026-01-31T12:00:00Z",
+                     *         "last_error": null,
+                     *         "disabled_at": "2026-01-31T12:00:00Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetWebhooksIdAnswer"];
+                };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];

@@ -75,6 +75,12 @@ export function createPostgresWebhooks(postgres: Postgres, run: RunId): SharedWe
   /** A single statement, which looks at the run itself. */
   const asRun = <Row extends object>(text: string, ...values: readonly unknown[]) =>
     transactAsRun(postgres, async (on) => ok((await on.query<Row>(text, [run, ...values])).rows));
+  /** A statement of plain SQL. Answers how many rows it has changed. */
+  const changed = (text: string, ...values: readonly unknown[]) =>
+    transactAsRun(postgres, async (on) => {
+      const [{ rowCount }] = await Promise.all([on.query(text, values), on.query('SELECT cluster_check($1)', [run])]);
+      return ok(rowCount);
+    });
   return {
     known: () =>
       postgres.attempt(async (on) => {
@@ -91,14 +97,7 @@ export function createPostgresWebhooks(postgres: Postgres, run: RunId): SharedWe
         return { hooks, waiting: counted.rows[0]!.waiting };
       }),
     list: () => postgres.attempt(async (on) => (await on.query<HookRow>(LIST)).rows.map(statusOf)),
-    adopt: (hooks) =>
-      transactAsRun(postgres, async (on) => {
-        const [{ rowCount }] = await Promise.all([
-          on.query(ADOPT, [JSON.stringify(hooks.map(adoptedOf))]),
-          on.query('SELECT cluster_check($1)', [run]),
-        ]);
-        return ok(rowCount);
-      }),
+    adopt: (hooks) => changed(ADOPT, JSON.stringify(hooks.map(adoptedOf))),
     create: async ({ id, url, events, orgId, secret, createdBy, createdAtMs }, { inAll, ofOrg }) => {
       const created = await asRun<{ made: boolean }>(
         'SELECT webhook_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS made',
@@ -106,14 +105,14 @@ export function createPostgresWebhooks(postgres: Postgres, run: RunId): SharedWe
       );
       return created.ok ? ok(created.value[0]!.made) : created;
     },
-    remove: (id) =>
-      transactAsRun(postgres, async (on) => {
-        await Promise.all([
-          on.query('DELETE FROM webhook WHERE id = $1', [id]),
-          on.query('SELECT cluster_check($1)', [run]),
-        ]);
-        return ok(undefined);
-      }),
+    give: async (id, to) => {
+      const given = await changed('UPDATE webhook SET created_by = $2 WHERE id = $1', id, to);
+      return given.ok ? ok(given.value > 0) : given;
+    },
+    remove: async (id) => {
+      const removed = await changed('DELETE FROM webhook WHERE id = $1', id);
+      return removed.ok ? ok(undefined) : removed;
+    },
     write: async ({ added, letGo, withdrawn, dropped }, { number, bytes }) => {
       const written = await asRun<{ lost: number }>(
         'SELECT webhook_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS lost',

@@ -395,6 +395,14 @@ describe('webhooks of all gateways, in the database', () => {
     expect(await idsOf(other.take(60_000, 100))).toEqual(['m3']);
   });
 
+  test('are given to another maker, unless they are gone', async () => {
+    const { one, two } = await openWebhooks();
+    expect(await one.give('h', 'key:2')).toEqual(ok(true));
+    expect(await two.list()).toMatchObject(ok([{ hook: { id: 'h', createdBy: 'key:2' } }]));
+    expect(await two.remove('h')).toEqual(ok(undefined));
+    expect(await one.give('h', 'key:3')).toEqual(ok(false));
+  });
+
   test('wait for the run that holds a message, unless it is gone', async () => {
     const { client, one, two, runs } = await openWebhooks();
     await add(one, messageOf('m1', true), messageOf('m2', true), messageOf('m3', true));

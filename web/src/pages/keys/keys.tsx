@@ -12,7 +12,7 @@ import { Ago, Empty, PageHead, State, Tag } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { usePages } from '../../ui/resource.ts';
-import { saidOfMadeKeys } from './made-keys.ts';
+import { saidOfMade } from './made-keys.ts';
 
 export function KeysPage() {
   const pages = usePages<ApiKey>('keys', pageReader('/api/v1/iam/api-keys', 'api_keys'), { isOff: !can('admin') });
@@ -93,7 +93,7 @@ const Revoke = ({ apiKey, onDone }: KeyProps & { readonly onDone: () => Promise<
 
 async function askRevocation(key: ApiKey, onDone: () => Promise<void>): Promise<void> {
   await attempt(async () => {
-    const made = await saidOfMadeKeys(`key:${key.id}`);
+    const made = await saidOfMade(`key:${key.id}`);
     ask({
       title: 'Revoke this key?',
       text: `${

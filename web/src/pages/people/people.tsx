@@ -11,7 +11,7 @@ import { Ago, Empty, PageHead, State } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { type Pages, useEvents, usePages } from '../../ui/resource.ts';
-import { saidOfMadeKeys } from '../keys/made-keys.ts';
+import { saidOfMade } from '../keys/made-keys.ts';
 import { askInvite } from './invite.tsx';
 
 const TOO_HIGH = 'Only an owner can change this.';
@@ -128,7 +128,7 @@ const change = (account: Account, what: 'role' | 'enable' | 'disable' | 'unlock'
 /** Asks first, because the arrow keys alone choose another role. */
 const askRole = (account: Account, role: Role, onDone: () => Promise<void>): Promise<boolean> =>
   attempt(async () => {
-    const made = await saidOfMadeKeys(`account:${account.id}`, SCOPES_OF_ROLE[role]);
+    const made = await saidOfMade(`account:${account.id}`, SCOPES_OF_ROLE[role]);
     ask({
       title: 'Change this account’s role?',
       text: `From ${account.role} to ${role}, effective immediately.${made}${ifOwn(account, 'only someone else can give back what you give up.')}`,
@@ -143,7 +143,7 @@ const askRole = (account: Account, role: Role, onDone: () => Promise<void>): Pro
 
 const askDisabling = (account: Account, onDone: () => Promise<void>): Promise<boolean> =>
   attempt(async () => {
-    const made = await saidOfMadeKeys(`account:${account.id}`);
+    const made = await saidOfMade(`account:${account.id}`);
     ask({
       title: 'Disable this account?',
       text: `All its sessions end immediately, and it cannot sign in until it is enabled again.${made}${ifOwn(account, 'you will be signed out.')}`,

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../base/api-types.ts';
 import { count, plural } from '../../base/format.ts';
-import { boundOrg, call, can } from '../../session/session.ts';
+import { boundOrg, call, can, session } from '../../session/session.ts';
 import { PagedTable } from '../../ui/data-table.tsx';
 import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
 import { Check, TextField } from '../../ui/fields.tsx';
@@ -52,6 +52,7 @@ export function WebhooksPage() {
             cell: ({ waiting, dropped }) => `${count(waiting)}${dropped > 0 ? ` (${count(dropped)} missed)` : ''}`,
           },
           { title: 'Created', class: 'nowrap', cell: (hook) => <Ago at={hook.created_at} /> },
+          { title: 'Made by', class: 'mono', cell: ({ created_by: maker }) => maker },
           { title: 'Control', class: 'row-actions', cell: (hook) => <Actions hook={hook} onDone={pages.reload} /> },
         ]}
       />
@@ -94,11 +95,28 @@ function Actions({ hook, onDone }: { readonly hook: Webhook; readonly onDone: ()
         await onDone();
       },
     });
+  const takeOver = (): void =>
+    ask({
+      title: 'Take over this webhook?',
+      text: `It was made by ${hook.created_by} and would end with that credential. Once it is yours, it ends with yours.`,
+      subject: hook.url,
+      confirm: 'Take over',
+      isHarmless: true,
+      onConfirm: async () => {
+        await call('POST', `${path}/take-over`);
+        await onDone();
+      },
+    });
   return (
     <>
       <button type="button" class="ghost" aria-label={`Test ${hook.url}`} onClick={test}>
         Test
       </button>
+      {session.value?.subject !== hook.created_by && (
+        <button type="button" class="ghost" aria-label={`Take over ${hook.url}`} onClick={takeOver}>
+          Take over
+        </button>
+      )}
       <button type="button" class="ghost danger" aria-label={`Delete ${hook.url}`} onClick={remove}>
         Delete
       </button>
