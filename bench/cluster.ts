@@ -1,8 +1,9 @@
 /**
  * Measures the cost of a cluster. Checks per second of a gateway in a cluster beside one outside, with caps at every
- * tier; how soon a registration counts at another gateway, and an operator's signal reaches an agent there; and the
- * load on the database from simulated gateways, each with the real escrow of 20,000 checks/s. All on one machine, with
- * the database.
+ * tier; how many agents register; how soon a registration counts at another gateway, and an operator's signal reaches
+ * an agent there, also while one is suspended; what the log costs with many gateways and rows; and the load on the
+ * database from simulated gateways, each with the real escrow of 20,000 checks/s. All on one machine, with the
+ * database.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -12,6 +13,7 @@ import pg from 'pg';
 import { parseBudgetConfig } from '../src/core/budget/config.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../src/stores/postgres/postgres.ts';
 import { startEmbeddedPostgres } from '../src/stores/trial-postgres/trial-postgres.ts';
+import { confirmingMs, haltsAmong } from './lib/cluster-log.ts';
 import { openControlFeed } from './lib/control-feed.ts';
 import { endedBy, scratchFolder } from './lib/ending.ts';
 import { loadHttp } from './lib/http-load.ts';
@@ -25,6 +27,15 @@ const SECONDS = isBrief ? 1 : 5;
 const REGISTRATIONS = isBrief ? 5 : 200;
 const SIGNALS = isBrief ? 10 : 500;
 const WARM_SIGNALS = isBrief ? 0 : 200;
+/** A suspended gateway is waited for until its lease is over. */
+const SUSPENSIONS = isBrief ? 1 : 20;
+const ORDERS_A_SUSPENSION = 10;
+const BACK_WITHIN_MS = 30_000;
+const BARRIERS = 200;
+const BARRIER_ROUNDS = isBrief ? 1 : 5;
+const BARRIER_MEMBERS = 100;
+const STATE_ROWS = isBrief ? 10_000 : 3_000_000;
+const HALTS = isBrief ? 5 : 100;
 /** Operators do not act in step with anything that gateways do. */
 const BETWEEN_SIGNALS_MS = 20;
 const MEMBERS = isBrief ? [1, 3] : [1, 10, 50];
@@ -76,12 +87,14 @@ writeFileSync(
 const CAPPED = { SVC_POLICY_PATH: policy };
 const BODY = CHECK_BODY.replace('"resource"', '"estimatedCostUsd":0.001,"resource"');
 const CHECK = 'svc.governance.v1.PolicyService/CheckAction';
+const REGISTER = 'svc.governance.v1.AgentService/RegisterAgent';
 
 heading('Checks of a gateway in a cluster and of one that is alone, every tier capped, over Connect JSON, audit on');
 const url = await newDatabase('gateways');
 const IN_CLUSTER = {
   ...CAPPED,
   SVC_CLUSTER: 'on',
+  SVC_RATE_LIMIT_API: '0',
   SVC_DATABASE_URL: url,
   SVC_JWT_PRIVATE_KEY: generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
 };
@@ -122,20 +135,41 @@ await alone.stop();
 const [other, third] = await Promise.all(
   ['two', 'three'].map((name) => startGateway({ ...IN_CLUSTER, SVC_NODE_NAME: name })),
 );
-const post = async (at: Subject, path: string, body: object, bearer?: string) => {
+const registering = await Promise.all(
+  [member, other!, third!].map(({ url: at }, nth) =>
+    loadHttp({
+      url: `${at}/${REGISTER}`,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${ADMIN_KEY}` },
+      body: JSON.stringify({ agent: { ...AGENT, agentId: `${nth}-<id>` } }),
+      allowed: /"credentialToken"/,
+      connections: isBrief ? 8 : 64,
+      seconds: SECONDS,
+    }),
+  ),
+);
+headline(
+  'registrations/s through three gateways',
+  registering.reduce((sum, { perSecond }) => sum + perSecond, 0),
+  '/s',
+  'each holds everywhere when it is answered',
+);
+let ordered = 0;
+const posted = async (at: Subject, path: string, body: object, bearer?: string): Promise<Response> => {
   const headers = {
     'content-type': 'application/json',
     ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
   };
   const answer = await fetch(`${at.url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as { decision?: string };
+  return answer;
 };
+const post = async (...asked: Parameters<typeof posted>) =>
+  (await (await posted(...asked)).json()) as { decision?: string };
 const usableAfterMs: number[] = [];
 for (let nth = 0; nth < REGISTRATIONS; nth += 1) {
   const agent = { ...AGENT, agentId: `new-${nth}` };
   const credentialToken = `${TOKEN}-${nth}`;
-  await post(member, 'svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken }, ADMIN_KEY);
+  await post(member, REGISTER, { agent, credentialToken }, ADMIN_KEY);
   const startedMs = performance.now();
   const subject = { agent, credentialToken, traceId: `new-${nth}`, spanId: 's', action: 'tool.call', resource: 'web' };
   const { decision } = await post(other!, CHECK, subject);
@@ -149,7 +183,27 @@ line('first check at another gateway, p99', percentile(usableAfterMs, 99), 'ms')
 heading('An order at one gateway, and its signal to an agent that is connected to another');
 await measureSignals('an operation of that gateway', member);
 await measureSignals('an operation of a third gateway', third!);
+heading('The same of one org, while a third gateway is suspended');
+await measureSuspended();
 await Promise.all([member.stop(), other!.stop(), third!.stop()]);
+
+heading('The log that they share');
+const confirmed: number[] = [];
+for (let round = 0; round < BARRIER_ROUNDS; round += 1) confirmed.push(await confirmingMs(BARRIERS, BARRIER_MEMBERS));
+line(
+  `${BARRIERS} changes that ${BARRIER_MEMBERS} gateways confirm, of the main thread`,
+  confirmed,
+  'ms',
+  'goal: at most 50',
+);
+const halted = (await haltsAmong(STATE_ROWS, HALTS, await newDatabase('halts'), quiet)).sort((a, b) => a - b);
+line(
+  `a halt beside ${STATE_ROWS.toLocaleString('en')} rows of state, p50`,
+  percentile(halted, 50),
+  'ms',
+  'goal: at most 50',
+);
+line(`a halt beside ${STATE_ROWS.toLocaleString('en')} rows of state, p99`, percentile(halted, 99), 'ms');
 
 const parsed = parseBudgetConfig(CAPS);
 if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
@@ -185,6 +239,53 @@ await stopServer();
 
 /** Operations live at `home`, orders are given at `member`, and their agent is connected to `other`. */
 async function measureSignals(what: string, home: Subject): Promise<void> {
+  const orders = await openOrders(home, '');
+  const answered: number[] = [];
+  const signalled: number[] = [];
+  for (let nth = 0; nth < WARM_SIGNALS + SIGNALS; nth += 1) {
+    const took = await orders.order();
+    if (nth < WARM_SIGNALS) continue;
+    answered.push(took.answeredMs);
+    signalled.push(took.signalledMs);
+  }
+  orders.close();
+  for (const times of [answered, signalled]) times.sort((a, b) => a - b);
+  headline(`${what}: signal to its agent, p50`, percentile(signalled, 50), 'ms', 'goal: less than 10');
+  headline(`${what}: signal to its agent, p99`, percentile(signalled, 99), 'ms', 'goal: less than 50');
+  line(`${what}: signal to its agent, longest`, signalled.at(-1)!, 'ms', `of ${SIGNALS}`);
+  line(`${what}: answer to the order, p50`, percentile(answered, 50), 'ms', 'it holds everywhere');
+  line(`${what}: answer to the order, p99`, percentile(answered, 99), 'ms');
+}
+
+/** The org is named: else all gateways are waited for before anything is ordered. */
+async function measureSuspended(): Promise<void> {
+  const orders = await openOrders(member, '?org_id=acme');
+  const took: Awaited<ReturnType<typeof orders.order>>[] = [];
+  for (let nth = 0; nth < SUSPENSIONS; nth += 1) {
+    process.kill(third!.pid, 'SIGSTOP');
+    took.push(...(await Promise.all(Array.from({ length: ORDERS_A_SUSPENSION }, () => orders.order()))));
+    process.kill(third!.pid, 'SIGCONT');
+    await untilConfirmed(orders);
+  }
+  orders.close();
+  if (took.some(({ unconfirmed }) => unconfirmed !== 'three')) throw new Error('a suspended gateway was not named');
+  const [answered, signalled] = [
+    took.map(({ answeredMs }) => answeredMs).sort((a, b) => a - b),
+    took.map(({ signalledMs }) => signalledMs).sort((a, b) => a - b),
+  ];
+  line('signal to its agent, p50', percentile(signalled, 50), 'ms');
+  headline('signal to its agent, p99', percentile(signalled, 99), 'ms', 'goal: at most 50');
+  line('answer to the order, p50', percentile(answered, 50), 'ms', 'it names who is suspended');
+  headline('answer to the order, p99', percentile(answered, 99), 'ms', 'goal: at most 1,300');
+}
+
+async function untilConfirmed(orders: Awaited<ReturnType<typeof openOrders>>): Promise<void> {
+  const endMs = performance.now() + BACK_WITHIN_MS;
+  while ((await orders.order()).unconfirmed !== null)
+    if (performance.now() > endMs) throw new Error('a gateway that goes on does not follow');
+}
+
+async function openOrders(home: Subject, query: string) {
   const waiting = new Map<string, (atMs: number) => void>();
   const feed = openControlFeed(other!.grpc, AGENT, TOKEN, (bytes) => {
     const atMs = performance.now();
@@ -192,36 +293,21 @@ async function measureSignals(what: string, home: Subject): Promise<void> {
     waiting.get(opId ?? '')?.(atMs);
   });
   await feed.opened;
-  const answered: number[] = [];
-  const signalled: number[] = [];
-  for (let nth = 0; nth < WARM_SIGNALS + SIGNALS; nth += 1) {
-    const traceId = `signal-${home.pid}-${nth}`;
-    const subject = {
-      agent: AGENT,
-      credentialToken: TOKEN,
-      traceId,
-      spanId: 's',
-      action: 'tool.call',
-      resource: 'web',
-    };
-    await post(home, CHECK, subject);
+  const order = async () => {
+    ordered += 1;
+    const traceId = `signal-${home.pid}-${ordered}`;
+    const subject = { traceId, spanId: 's', action: 'tool.call', resource: 'web' };
+    await post(home, CHECK, { agent: AGENT, credentialToken: TOKEN, ...subject });
     await sleep(BETWEEN_SIGNALS_MS * Math.random());
     const reached = new Promise<number>((resolve) => waiting.set(`${traceId}:s`, resolve));
     const startedMs = performance.now();
-    await post(member, `api/v1/ops/${traceId}:s/pause`, {}, ADMIN_KEY);
-    const answeredMs = performance.now();
-    const reachedMs = await reached;
-    if (nth >= WARM_SIGNALS) answered.push(answeredMs - startedMs);
-    if (nth >= WARM_SIGNALS) signalled.push(reachedMs - startedMs);
+    const answer = await posted(member, `api/v1/ops/${traceId}:s/pause${query}`, {}, ADMIN_KEY);
+    const answeredMs = performance.now() - startedMs;
+    const signalledMs = (await reached) - startedMs;
     waiting.delete(`${traceId}:s`);
-  }
-  feed.close();
-  for (const times of [answered, signalled]) times.sort((a, b) => a - b);
-  headline(`${what}: signal to its agent, p50`, percentile(signalled, 50), 'ms', 'goal: less than 10');
-  headline(`${what}: signal to its agent, p99`, percentile(signalled, 99), 'ms', 'goal: less than 50');
-  line(`${what}: signal to its agent, longest`, signalled.at(-1)!, 'ms', `of ${SIGNALS}`);
-  line(`${what}: answer to the order, p50`, percentile(answered, 50), 'ms', 'it holds everywhere');
-  line(`${what}: answer to the order, p99`, percentile(answered, 99), 'ms');
+    return { answeredMs, signalledMs, unconfirmed: answer.headers.get('svc-unconfirmed') };
+  };
+  return { order, close: () => feed.close() };
 }
 
 async function walBytes(postgres: Postgres): Promise<number> {
