@@ -17,7 +17,7 @@ const hasTool = (name: string): boolean => spawnSync(name, ['--version']).error 
 const namesIn = (text: string): string[] => [
   ...new Set([...text.matchAll(/\bsvc_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, ''))),
 ];
-const metrics = new Set(['src/app/metrics.ts', 'src/app/cluster-measures.ts'].flatMap((path) => namesIn(read(path))));
+const metrics = new Set(['src/app/metrics.ts', 'src/cluster/measures.ts'].flatMap((path) => namesIn(read(path))));
 
 describe('deploy/', () => {
   test.each([RULES, 'deploy/prometheus/svc-gateway.test.yaml', 'deploy/grafana/svc-gateway.json'])(

@@ -1,9 +1,11 @@
 /** The gateway's metrics as one table: the rows of `/metrics`. */
 
 import type { Witnesses, WitnessStatus } from '../audit-log/witness/witnesses.ts';
+import type { ClusterMeasures } from '../cluster/measures.ts';
 import { microToUsd } from '../core/base/money.ts';
 import type { Governor } from '../core/governor.ts';
 import { OP_STATES } from '../core/ops/op-state.ts';
+import { BUCKET_SECS, sumOfDurations } from '../core/stats/durations.ts';
 import type { Stats } from '../core/stats/stats.ts';
 import type { TlsFiles } from '../doors/shared/tls-files.ts';
 import type { RateLimiter } from '../fairness/rate-limit.ts';
@@ -13,7 +15,6 @@ import type { OpenFiles } from '../system/open-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { AuditSinksLink } from '../threads/audit-sinks/sinks-link.ts';
 import type { CryptoPool } from '../threads/crypto/pool.ts';
-import { BUCKET_SECS, sumOfDurations } from '../threads/durations.ts';
 import type { EffectRunner } from '../threads/main/effect-runner.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Recorder } from '../threads/main/recorder.ts';
@@ -23,7 +24,6 @@ import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
 import type { ListedSink } from '../use-cases/audit-sinks.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
-import type { ClusterMeasures } from './cluster-measures.ts';
 
 export type Measured = {
   readonly governor: Governor;

@@ -6,11 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BusRefused, NatsBus } from '../bus/nats.ts';
 import { PostgresBus } from '../bus/postgres.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
+import { type Money, openMoney } from '../cluster/money.ts';
 import type { ClusterPolicies } from '../cluster/policies.ts';
 import { ClusterPeers } from '../cluster/questions.ts';
 import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import type { Routing } from '../cluster/routing.ts';
+import { shareLogs } from '../cluster/shared-logs.ts';
+import { openShelf, type Shelf } from '../cluster/shelf.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
+import { openStates, type States } from '../cluster/states.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
@@ -21,25 +25,37 @@ import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type { Beat, Member, MemberStore, Membership, OnOutage, Peers, RunId, Topic } from '../ports/cluster.ts';
+import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
+import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
+import { readStoredRuns, settlementIn } from '../stores/embedded/runs.ts';
+import { createEmbeddedStates } from '../stores/embedded/states.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
+import { createPostgresLedger } from '../stores/postgres/cluster/ledger.ts';
+import { createPostgresLedgerPages } from '../stores/postgres/cluster/ledger-pages.ts';
+import { createPostgresLog, findAgents } from '../stores/postgres/cluster/log.ts';
 import { createPostgresMembers, type Settlement } from '../stores/postgres/cluster/members.ts';
+import {
+  createPostgresPolicies,
+  createPostgresPolicyVersions,
+  createPostgresShadow,
+} from '../stores/postgres/cluster/policies.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
+import { createPostgresUsageIds } from '../stores/postgres/cluster/usage-ids.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
+import type { Logger } from '../system/log.ts';
 import { packageVersion } from '../system/package-files.ts';
 import { StartError } from '../system/start-error.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
+import { compileTexts } from '../threads/main/policy-keeper.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
 import type { Closers } from './closers.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
-import { shareLogs } from './start-logs.ts';
-import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
 import { type Deciding, startRouting } from './start-routing.ts';
-import { openShelf, type Shelf } from './start-shelf.ts';
-import { openStates, type States } from './start-states.ts';
 import type { Threads } from './start-threads.ts';
 
 /** The parts that only a gateway in a cluster has. */
@@ -59,7 +75,7 @@ export type Cluster = {
   /** The tickets of all gateways, where `own` are those that this one gives out. */
   shareTickets(own: WsTickets, authenticator: Authenticator): SharedTickets;
   readonly policies: ClusterPolicies;
-  readonly policyStores: Shelf['policyStores'];
+  readonly policyStores: Omit<ReturnType<typeof policyStoresOf>, 'sets'>;
   /** The policies that this gateway decides by from its start on. */
   readonly inForce: LoadedPolicies;
   /** Resolves when this run was replaced, or forgotten: it must end. */
@@ -104,12 +120,7 @@ export async function openCluster(
   const secret = await wait.value(() => pool.attempt(clusterSecret), trouble);
   const bus = createBus(context, { url, self: run, secret, name });
   closers.add('the bus of the cluster', () => bus.close());
-  const settles = (): Settlement | undefined => {
-    const before = settlementIn(store);
-    const accounts = before?.owners.length ?? 0;
-    if (accounts > 0) log.info('settling the spending of the previous run', { accounts });
-    return before;
-  };
+  const settles = (): Settlement | undefined => settlementOf(store, log);
   const members = createPostgresMembers({ postgres, pool, run, leaseMs: LEASE_MS, settles });
   const replicas = new Replicas(onError);
   let end: () => void = () => undefined;
@@ -127,15 +138,34 @@ export async function openCluster(
   shareHeads(closers, audit, membership);
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
   peers.serve('signing-key', async () => ({ kid: signingKeys.signer().kid }));
-  const base = { membership, members, bus, peers, replicas, threads, log, onError, trouble, wait };
-  const states = await openStates({ ...base, postgres: pool, store, run, leaseMs: LEASE_MS });
-  const shelf = await openShelf({ postgres: pool, states, peers, run, name, log, wait, policyPath });
+  const logStore = createPostgresLog({ postgres: pool, run, leaseMs: LEASE_MS });
+  const states = openStates({
+    ...{ membership, members, bus, peers, replicas, threads, log, onError, run, logStore },
+    whole: await wait.value(() => logStore.whole(), trouble),
+    findAgents: (credentials) => findAgents(pool, credentials),
+    own: { agents: createEmbeddedAgents(store), states: createEmbeddedStates(store) },
+  });
+  const { sets, ...policyStores } = policyStoresOf(pool, run);
+  const shelf = await openShelf({
+    ...{ sets, states, peers, name, log, policyPath },
+    compile: compileShared,
+    wait: (ask) => wait.value(ask, trouble),
+  });
   states.followPolicies(shelf.policies);
   const webhooks = shareWebhooks({ postgres: pool, run, barrier: states.barrier, wait });
   replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
-  const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
-  const { policies, policyStores, inForce } = shelf;
+  const money = openMoney({
+    ...{ run, bus, onError, isCutOff },
+    sliceMs: config.SVC_CLUSTER_SLICE_SECS * 1_000,
+    kept: createEmbeddedBudgets(store),
+    runs: readStoredRuns<RunId>(store),
+    // With the single connection, for exchanges.
+    ledger: createPostgresLedger({ postgres, run, leaseMs: LEASE_MS, policyVersion }),
+    pages: createPostgresLedgerPages(pool),
+    usageIds: createPostgresUsageIds(pool, run),
+  });
+  const { policies, inForce } = shelf;
   const shares = { membership, members, bus, peers, replicas, money, states, webhooks };
   const parts = { ...shares, policies, policyStores, inForce, replaced };
   return {
@@ -149,6 +179,29 @@ export async function openCluster(
       }),
   };
 }
+
+function settlementOf(store: EmbeddedStore, log: Logger): Settlement | undefined {
+  const before = settlementIn(store);
+  const accounts = before?.owners.length ?? 0;
+  if (accounts > 0) log.info('settling the spending of the previous run', { accounts });
+  return before;
+}
+
+function policyStoresOf(pool: Postgres, run: RunId) {
+  const sets = createPostgresPolicies(pool);
+  return { sets, versions: createPostgresPolicyVersions(pool, sets), shadow: createPostgresShadow(pool, run) };
+}
+
+/** Limits count at one gateway: in a cluster, none would be kept as it is written. */
+const compileShared: typeof compileTexts = async (texts) => {
+  const compiled = await compileTexts(texts);
+  const [limit] = compiled.ok ? compiled.value.policies.limits : [];
+  return limit === undefined
+    ? compiled
+    : fail([
+        `policy ${limit.policy} has limits (${limit.limit.id}), which a cluster cannot keep yet: take out \`limits:\`, or run a single gateway`,
+      ]);
+};
 
 /** Each gateway signs what the logs of the others end in, so that none of them is rewritten unnoticed. */
 function shareHeads(closers: Closers, audit: AuditLink, membership: Membership): void {

@@ -3,20 +3,25 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { homeOf } from '../cluster/run.ts';
+import { otherLogs } from '../cluster/shared-logs.ts';
 import type { Config } from '../config/config.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
 import { matchOf } from '../core/halts/match.ts';
+import { BUCKET_SECS } from '../core/stats/durations.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../fairness/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
+import { createEmbeddedShadow, createShadowCounts } from '../stores/embedded/policy-shadow.ts';
+import { createEmbeddedPolicyVersions } from '../stores/embedded/policy-versions.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import { createEmbeddedStats } from '../stores/embedded/stats.ts';
-import { BUCKET_SECS } from '../threads/durations.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
+import { createPolicyKeeper, newsOfPolicies } from '../threads/main/policy-keeper.ts';
+import { historyOf, openPolicyLife, type PolicyLife } from '../threads/main/policy-life.ts';
 import { type Recording, startRecorder } from '../threads/main/recording.ts';
 import { StatsSaver } from '../threads/main/stats-saver.ts';
 import { UnauthenticatedCallers } from '../threads/main/unauthenticated-callers.ts';
@@ -28,11 +33,10 @@ import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { restoreGovernor } from './start-governor.ts';
-import { createPolicyKeeper, newsOfPolicies } from './start-policies.ts';
-import { historyOf, openPolicyLife, type PolicyLife } from './start-policy-life.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
 import { startWebhooks } from './start-webhooks.ts';
+import { auditFolderOf } from './worker-data.ts';
 
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed produce. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
@@ -159,7 +163,9 @@ function keepPolicies(
   }: Pick<Decisions, 'governor' | 'webhooks' | 'recording'> & { readonly cluster: Cluster | undefined },
 ): Pick<Decisions, 'policyKeeper' | 'policyLife'> {
   const { onError, policies, policyPath, store } = resources;
-  const own = historyOf(store, onError);
+  const versions = createEmbeddedPolicyVersions(store);
+  const own = historyOf(versions, onError);
+  context.closers.add('the history of the policies', () => own.settled());
   const policyKeeper = createPolicyKeeper({
     ...threads,
     isPublished: cluster !== undefined,
@@ -171,8 +177,30 @@ function keepPolicies(
     onError,
     ...newsOfPolicies({ webhooks, events, clock: threads.clock }),
   });
-  const policyLife = openPolicyLife(context, { resources, threads, governor, policyKeeper, cluster, own });
-  return { policyKeeper, policyLife };
+  const life = openPolicyLife({
+    ...threads,
+    store: cluster?.policyStores.shadow ?? createEmbeddedShadow(store),
+    counts: createShadowCounts(store),
+    versions: cluster?.policyStores.versions ?? versions,
+    announce: async () => cluster?.states.barrier.pass('shadow') ?? [],
+    countsElsewhere: async (version) => {
+      const asked = await cluster?.peers.askAll('shadow', { version });
+      return asked?.ok === true ? asked.value.answers.map(({ answer }) => answer) : [];
+    },
+    otherLogs: () => (cluster === undefined ? [] : otherLogs(cluster.membership, cluster.peers)),
+    governor,
+    policyKeeper,
+    auditFolder: auditFolderOf(context.config),
+    closers: context.closers,
+    log: context.log,
+    onError,
+  });
+  cluster?.peers.serve('shadow', async ({ version }) => life.shadow.countsOf(version));
+  const begin = (): Promise<void> => {
+    if (cluster === undefined) own.keep(policies, 'gateway', threads.clock.nowMs());
+    return life.begin();
+  };
+  return { policyKeeper, policyLife: { ...life, begin } };
 }
 
 type Following = Pick<Decisions, 'commands' | 'governor' | 'haltKeeper' | 'policyKeeper' | 'recording'> &

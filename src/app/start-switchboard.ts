@@ -1,5 +1,6 @@
 /** Connects what I/O threads may ask with what answers it. */
 
+import { measuresOf } from '../cluster/measures.ts';
 import type { Routing } from '../cluster/routing.ts';
 import { ok } from '../core/base/result.ts';
 import { accountIdOf } from '../core/identity/account.ts';
@@ -12,7 +13,6 @@ import { inSlices } from '../threads/main/policy-reader.ts';
 import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
-import { measuresOf } from './cluster-measures.ts';
 import { metricsOf } from './metrics.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';

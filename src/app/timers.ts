@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
+import { sumOfDurations } from '../core/stats/durations.ts';
 import type { Stats } from '../core/stats/stats.ts';
 import type { ApiKeyDeletion } from '../credentials/api-key-start.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
@@ -11,7 +12,6 @@ import { TimedSlices } from '../fairness/timed-slices.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClockGuard } from '../system/clock-guard.ts';
 import type { Logger } from '../system/log.ts';
-import { sumOfDurations } from '../threads/durations.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
 import type { StatsSaver } from '../threads/main/stats-saver.ts';

@@ -17,6 +17,7 @@ import type { AuditLog, Clock } from '../ports/ports.ts';
 import type { UseCase } from '../ports/use-case.ts';
 import type { StoreOutage } from '../stores/embedded/outage.ts';
 import type { Metrics } from '../system/metrics.ts';
+import type { PolicyLife } from '../threads/main/policy-life.ts';
 import { type ApprovalWaits, decideApproval, type FindLineage } from '../use-cases/approvals.ts';
 import { type AuditSinks, createAuditSinkUseCases } from '../use-cases/audit-sinks.ts';
 import { createClusterUseCases, withoutCluster } from '../use-cases/cluster.ts';
@@ -32,7 +33,6 @@ import { LogWitness } from '../use-cases/witness.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Database } from './start-accounts.ts';
 import type { Cluster } from './start-cluster.ts';
-import type { PolicyLife } from './start-policy-life.ts';
 
 export type UseCaseParts = CredentialUseCasesDeps & {
   readonly config: Config;

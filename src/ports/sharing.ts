@@ -1,8 +1,9 @@
 /** The main thread's view of what a gateway in a cluster shares with the others. */
-import type { AgentKey, OpId } from '../core/base/ids.ts';
-import type { Command } from '../core/commands.ts';
+import type { AgentIdentity, AgentKey, OpId } from '../core/base/ids.ts';
+import type { Shortage } from '../core/budget/grants.ts';
+import type { Command, CommandOf, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
-import type { Outcome } from '../core/outcome.ts';
+import type { Outcome, UsageKey } from '../core/outcome.ts';
 import type { Signal } from '../core/views.ts';
 import type { Member } from './cluster.ts';
 import type { Entry, Verdict } from './cluster-log.ts';
@@ -58,4 +59,18 @@ export type SharedDecisions = {
   follow(): Promise<boolean>;
   /** Resolves once all gateways act by what was accepted, with the names of those that do not. */
   confirmed(accepted: Accepted, trial: Trial): Promise<readonly string[]>;
+};
+
+/** The money that gateways of a cluster share. */
+export type SharedMoney = {
+  /** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
+  park(check: object, short: readonly Shortage[], retry: () => void): boolean;
+  /** Whether this gateway is to count the usage record with this id. Never rejects. */
+  claim(key: UsageKey): Promise<'mine' | 'counted' | 'busy'>;
+  /** Call it when the record is saved, before it is answered. Never rejects. */
+  settle(key: UsageKey): Promise<void>;
+  /** Tells the ledger what this agent has spent. Resolves when it knows, or cannot be asked. Never rejects. */
+  report(agent: AgentIdentity): Promise<void>;
+  /** Lists the spending of all gateways. */
+  listBudgets(command: CommandOf<'list-budgets'>): Promise<Replies['list-budgets']>;
 };

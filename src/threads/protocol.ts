@@ -3,11 +3,11 @@ import type { ChainHead } from '../audit-log/line.ts';
 import type { PeerHead, WitnessStatement } from '../core/audit/witness.ts';
 import type { AgentKey } from '../core/base/ids.ts';
 import type { Command, Replies } from '../core/commands.ts';
+import type { DurationCounts } from '../core/stats/durations.ts';
 import type { SignalMessage } from '../core/views.ts';
 import type { GatewayEvent, Interest } from '../ports/events.ts';
 import type { TlsIdentity } from '../ports/tls.ts';
 import type { UseCaseName } from '../use-cases/use-cases.ts';
-import type { DurationCounts } from './durations.ts';
 
 /**
  * Identifies an I/O thread. Never reused: a message for one that died must not reach its successor, which numbers its

@@ -61,7 +61,7 @@ export const WAYS: Readonly<Record<string, readonly string[]>> = {
   'policy-files': ['core', 'ports'],
   config: ['audit-log', 'bus', 'core', 'ports', 'system'],
   bus: ['core', 'ports', 'system'],
-  cluster: ['core', 'ports', 'system'],
+  cluster: ['audit-log', 'core', 'policy-files', 'ports', 'system', 'use-cases'],
   console: ['accounts', 'core', 'system'],
   system: ['core', 'ports'],
   'use-cases': ['accounts', 'core', 'credentials', 'fairness', 'ports', 'webhooks'],

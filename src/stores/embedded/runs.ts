@@ -1,6 +1,9 @@
 import type { AgentRegistration } from '../../core/agents/agents.ts';
 import { agentKeyOf } from '../../core/base/ids.ts';
+import { ownerOf } from '../../core/budget/grants.ts';
 import type { BudgetRow, SpendRow } from '../../core/budget/rows.ts';
+import type { RunId } from '../../ports/cluster.ts';
+import type { Settlement } from '../postgres/cluster/members.ts';
 import { type EmbeddedStore, storedKey } from './store.ts';
 
 /** Which run of a gateway in a cluster the spend in this store is of. */
@@ -62,5 +65,21 @@ export function readStoredRuns<Run extends string>(store: EmbeddedStore): Stored
         inside(runs).put('run', run);
         if (last !== undefined) for (const [key] of rows) inside(budgets).remove(key);
       }),
+  };
+}
+
+/** Returns the spending of the last run on this data directory, by owner and period. */
+export function settlementIn(store: EmbeddedStore): Settlement | undefined {
+  const { last, spend } = readStoredRuns<RunId>(store);
+  if (last === undefined) return undefined;
+  const accounts = spend.flatMap((row) => [
+    { owner: ownerOf(row), period: `m:${row.monthly.name}`, spentMicroUsd: row.monthly.spentMicroUsd },
+    { owner: ownerOf(row), period: `d:${row.daily.name}`, spentMicroUsd: row.daily.spentMicroUsd },
+  ]);
+  return {
+    run: last,
+    owners: accounts.map(({ owner }) => owner),
+    periods: accounts.map(({ period }) => period),
+    spentMicroUsd: accounts.map(({ spentMicroUsd }) => spentMicroUsd),
   };
 }

@@ -1,7 +1,6 @@
-import { type AgentIdentity, type AgentKey, agentKeyOf, type OpId } from '../../core/base/ids.ts';
+import { type AgentKey, agentKeyOf, type OpId } from '../../core/base/ids.ts';
 import { BAD_CURSOR, type PageRequest } from '../../core/base/page.ts';
 import { fail, ok } from '../../core/base/result.ts';
-import type { Shortage } from '../../core/budget/grants.ts';
 import { CHANGES, type Command, type CommandOf, type CommandType, type Replies } from '../../core/commands.ts';
 import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -11,7 +10,7 @@ import type { SignalMessage } from '../../core/views.ts';
 import type { RateLimiter } from '../../fairness/rate-limit.ts';
 import type { Verdict } from '../../ports/cluster-log.ts';
 import type { Clock, SavedAt } from '../../ports/ports.ts';
-import type { Accepted, SharedDecisions, Trial } from '../../ports/sharing.ts';
+import type { Accepted, SharedDecisions, SharedMoney, Trial } from '../../ports/sharing.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { type IoId, OWN } from '../protocol.ts';
 import type { Batch } from './batch.ts';
@@ -22,20 +21,6 @@ import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import { isUnauthenticated, type UnauthenticatedCallers } from './unauthenticated-callers.ts';
 import { INTERNAL, refusalOf, unrecordedCommand } from './unrecorded.ts';
-
-/** The money that gateways of a cluster share. */
-export type SharedMoney = {
-  /** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
-  park(check: object, short: readonly Shortage[], retry: () => void): boolean;
-  /** Whether this gateway is to count the usage record with this id. Never rejects. */
-  claim(key: UsageKey): Promise<'mine' | 'counted' | 'busy'>;
-  /** Call it when the record is saved, before it is answered. Never rejects. */
-  settle(key: UsageKey): Promise<void>;
-  /** Tells the ledger what this agent has spent. Resolves when it knows, or cannot be asked. Never rejects. */
-  report(agent: AgentIdentity): Promise<void>;
-  /** Lists the spending of all gateways. */
-  listBudgets(command: CommandOf<'list-budgets'>): Promise<Replies['list-budgets']>;
-};
 
 /** The signals of other gateways' operations. */
 export type SharedSignals = {

@@ -1,6 +1,6 @@
+import { sumOfDurations } from '../../core/stats/durations.ts';
 import type { GatewayEvent } from '../../ports/events.ts';
 import { Batcher, type Outlet } from '../batcher.ts';
-import { sumOfDurations } from '../durations.ts';
 import { type HeldMessage, type IoId, type IoStats, type MainToDoors, type MainToIo, OWN } from '../protocol.ts';
 
 /** Takes recorded answers. `firstId` is the id of their first entry. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { Durations, sumOfDurations } from '../../../src/threads/durations.ts';
+import { Durations, sumOfDurations } from '../../../src/core/stats/durations.ts';
 import { leftBy, NO_STATS } from '../../../src/threads/main/io-threads.ts';
 import { ADMIN, opId } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';

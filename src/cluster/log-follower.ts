@@ -1,22 +1,29 @@
 /** Carries out in this gateway what the log of its cluster says. */
-import type { SharedAgents } from '../cluster/agent-lookup.ts';
-import type { Acting, Follower } from '../cluster/log.ts';
-import type { SharedOrders } from '../cluster/orders.ts';
-import type { ClusterPolicies } from '../cluster/policies.ts';
-import type { Replicas } from '../cluster/replicas.ts';
-import type { SharedApprovals } from '../cluster/shared-approvals.ts';
+
 import type { Approval } from '../core/approvals/approval.ts';
 import type { AgentKey } from '../core/base/ids.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
 import type { Topic } from '../ports/cluster.ts';
 import type { Entry, LogRow, Whole } from '../ports/cluster-log.ts';
-import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { HaltKeeper } from '../use-cases/halts.ts';
+import type { SharedAgents } from './agent-lookup.ts';
+import type { Acting, Follower } from './log.ts';
+import type { SharedOrders } from './orders.ts';
+import type { ClusterPolicies } from './policies.ts';
+import type { Replicas } from './replicas.ts';
+import type { SharedApprovals } from './shared-approvals.ts';
+
+/** The threads that hold connections of agents. */
+export type Told = {
+  broadcast(message: { readonly type: 'agent-revoked'; readonly agent: AgentKey }): void;
+  /** Resolves when all have carried out what they were told. */
+  confirmed(): Promise<void>;
+};
 
 export type LogFollowerOptions = {
   readonly replicas: Replicas;
-  readonly threads: IoThreads;
+  readonly threads: Told;
 };
 
 /** The parts that act by it. They come one after the other while the gateway starts; before, nobody is told. */

@@ -1,14 +1,6 @@
 /** Opens the log that all gateways of a cluster share, with the parts of this gateway that act by it. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SharedAgents } from '../cluster/agent-lookup.ts';
-import { AppliedEverywhere } from '../cluster/applied.ts';
-import { LogDecisions } from '../cluster/decisions.ts';
-import { proposed, SharedLog } from '../cluster/log.ts';
-import { SharedOrders } from '../cluster/orders.ts';
-import type { ClusterPolicies } from '../cluster/policies.ts';
-import type { Replicas } from '../cluster/replicas.ts';
-import { SharedApprovals } from '../cluster/shared-approvals.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import { agentKeyOf } from '../core/base/ids.ts';
@@ -18,39 +10,40 @@ import type { Halt } from '../core/halts/halt.ts';
 import { ReplayedIds } from '../core/trial.ts';
 import type { SignalMessage } from '../core/views.ts';
 import type { Barrier, Bus, MemberStore, Membership, Peers, RunId } from '../ports/cluster.ts';
-import { type Entry, noticeOf, type Whole } from '../ports/cluster-log.ts';
+import { type Entry, type LogStore, noticeOf, type Whole } from '../ports/cluster-log.ts';
 import type { AgentStore, Clock, DecisionStore } from '../ports/ports.ts';
-import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
-import { createEmbeddedStates } from '../stores/embedded/states.ts';
-import type { EmbeddedStore } from '../stores/embedded/store.ts';
-import { createPostgresLog, findAgents } from '../stores/postgres/cluster/log.ts';
-import type { Postgres } from '../stores/postgres/postgres.ts';
-import type { StartWait } from '../stores/postgres/start-wait.ts';
 import type { Logger } from '../system/log.ts';
-import type { CommandRunner } from '../threads/main/command-runner.ts';
-import type { IoThreads } from '../threads/main/io-threads.ts';
-import type { HaltKeeper, HaltSharing } from '../use-cases/halts.ts';
-import { LogFollower } from './log-follower.ts';
+import type { HaltKeeper, HaltSharing, OwnCommands } from '../use-cases/halts.ts';
+import { SharedAgents, type SharedAgentsOptions } from './agent-lookup.ts';
+import { AppliedEverywhere } from './applied.ts';
+import { LogDecisions } from './decisions.ts';
+import { proposed, SharedLog } from './log.ts';
+import { LogFollower, type Told } from './log-follower.ts';
+import { type CarryOut, SharedOrders } from './orders.ts';
+import type { ClusterPolicies } from './policies.ts';
+import type { Replicas } from './replicas.ts';
+import { SharedApprovals } from './shared-approvals.ts';
 
 export type StatesStart = {
-  readonly postgres: Postgres;
-  readonly store: EmbeddedStore;
   readonly run: RunId;
-  readonly leaseMs: number;
+  readonly logStore: LogStore;
+  /** The log as it was when the gateway started. */
+  readonly whole: Whole;
+  readonly findAgents: SharedAgentsOptions['find'];
+  /** The data directory's. */
+  readonly own: { readonly agents: Pick<AgentStore, 'load'>; readonly states: DecisionStore };
   readonly members: Pick<MemberStore, 'noteUnconfirmed'>;
   readonly membership: Membership;
   readonly bus: Bus;
   readonly peers: Peers;
   readonly replicas: Replicas;
-  readonly threads: IoThreads;
+  readonly threads: Told;
   readonly log: Logger;
   readonly onError: (error: unknown, doing: string) => void;
-  readonly trouble: () => string | undefined;
-  readonly wait: StartWait;
 };
 
 type Followers = {
-  readonly commands: CommandRunner;
+  readonly commands: OwnCommands & { readonly carryOut: CarryOut };
   readonly haltKeeper: HaltKeeper;
   readonly clock: Clock;
   readonly onApproval: (approval: Approval) => void;
@@ -89,10 +82,8 @@ const NOTICED_WITHIN_MS = 3_000;
 const BROUGHT_WITHIN_MS = 60_000;
 const BROUGHT_AT_ONCE = 500;
 
-export async function openStates(start: StatesStart): Promise<States> {
-  const { postgres, store, run, leaseMs, members, membership, bus, replicas, threads, onError, wait } = start;
-  const logStore = createPostgresLog({ postgres, run, leaseMs });
-  const whole = await wait.value(() => logStore.whole(), start.trouble);
+export function openStates(start: StatesStart): States {
+  const { run, logStore, whole, members, membership, bus, replicas, threads, onError } = start;
   const follower = new LogFollower({ replicas, threads });
   const log: SharedLog = new SharedLog(
     {
@@ -120,7 +111,7 @@ export async function openStates(start: StatesStart): Promise<States> {
   });
   bus.onGap(() => void log.follow());
   const agents = new SharedAgents({
-    find: (credentials) => findAgents(postgres, credentials),
+    find: start.findAgents,
     follow: () => log.follow(),
     onRevoked: (agent) => follower.revoke(agent),
     steadyMs: () => performance.now(),
@@ -128,17 +119,17 @@ export async function openStates(start: StatesStart): Promise<States> {
   const orders = new SharedOrders({ log, everywhere, membership, bus, wallMs: Date.now, onError });
   orders.restore(whole.states);
   follower.tell({ agents, orders });
-  return statesOf(start, { log, everywhere, agents, orders }, follower, { whole, brings: ownOf(store, whole) });
+  return statesOf(start, { log, everywhere, agents, orders }, follower);
 }
 
 type Opened = Pick<States, 'log' | 'everywhere' | 'agents' | 'orders'>;
 
 function statesOf(
-  { store, membership, peers, onError, log: logger }: StatesStart,
+  { own, whole, membership, peers, onError, log: logger }: StatesStart,
   opened: Opened,
   follower: LogFollower,
-  { whole, brings }: { readonly whole: Whole; readonly brings: Brought },
 ): States {
+  const brings = broughtOf(own, whole);
   const { log, everywhere, agents, orders } = opened;
   const ids = new ReplayedIds(randomUUID);
   let followers: Followers | undefined;
@@ -153,7 +144,7 @@ function statesOf(
       save: (registration) => save({ kind: 'agents', id: agentKeyOf(registration.identity), body: registration }),
       remove: (key) => save({ kind: 'agents', id: key, body: null }),
     },
-    store: storeOf(store, whole, brings.states, save),
+    store: storeOf(own.states, whole, brings.states, save),
     halting: haltingOf(membership, peers, () => approvals),
     share: (governor, clock) => {
       agents.keepIn(governor.agents);
@@ -220,12 +211,13 @@ const barrierOf = (log: SharedLog, everywhere: AppliedEverywhere, membership: Me
 type Brought = { readonly agents: readonly AgentRegistration[]; readonly states: readonly Entry[] };
 
 /** The first gateway of a cluster brings what it had when it was alone. */
-function ownOf(store: EmbeddedStore, { agents, states }: Whole): Brought {
-  const own = createEmbeddedStates(store);
+function broughtOf(own: StatesStart['own'], { agents, states }: Whole): Brought {
   const kinds = (['halts', 'approvals'] as const).filter((kind) => !states.some((each) => each.kind === kind));
   return {
-    agents: agents.length > 0 ? [] : [...createEmbeddedAgents(store).load()],
-    states: kinds.flatMap((kind) => Array.from(own.load(kind), ({ id, row }) => ({ kind, id, body: row, expects: 0 }))),
+    agents: agents.length > 0 ? [] : [...own.agents.load()],
+    states: kinds.flatMap((kind) =>
+      Array.from(own.states.load(kind), ({ id, row }) => ({ kind, id, body: row, expects: 0 })),
+    ),
   };
 }
 
@@ -243,12 +235,11 @@ async function bring({ agents, states }: Brought, log: SharedLog, logger: Logger
 }
 
 function storeOf(
-  store: EmbeddedStore,
+  own: DecisionStore,
   whole: Whole,
   brought: readonly Entry[],
   save: (entry: Entry) => Promise<readonly string[]>,
 ): DecisionStore {
-  const own = createEmbeddedStates(store);
   return {
     load: (table) =>
       table === 'webhooks'

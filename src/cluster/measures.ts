@@ -1,9 +1,12 @@
 /** Metrics of a gateway in a cluster. */
-import type { Routing } from '../cluster/routing.ts';
-import type { Member } from '../ports/cluster.ts';
-import type { DurationCounts } from '../threads/durations.ts';
-import type { Closers } from './closers.ts';
-import type { Cluster } from './start-cluster.ts';
+
+import type { DurationCounts } from '../core/stats/durations.ts';
+import type { Closing } from '../ports/closing.ts';
+import type { Member, MemberStore } from '../ports/cluster.ts';
+import type { KeptMembership } from './membership.ts';
+import type { Money } from './money.ts';
+import type { Routing } from './routing.ts';
+import type { States } from './states.ts';
 
 export type ClusterMeasures = {
   /** Runs that take part, with this one. */
@@ -17,13 +20,20 @@ export type ClusterMeasures = {
   readonly strandedMicroUsd: () => number;
 };
 
+type Measured = {
+  readonly membership: Pick<KeptMembership, 'others' | 'isLeased'>;
+  readonly members: Pick<MemberStore, 'list'>;
+  readonly money: Pick<Money, 'measured'>;
+  readonly states: Pick<States, 'everywhere' | 'orders'>;
+};
+
 /** It is a question to the database. */
 const LOOK_FOR_STRANDED_MS = 30_000;
 
 export function measuresOf(
-  { membership, members, money, states: { everywhere, orders } }: Cluster,
+  { membership, members, money, states: { everywhere, orders } }: Measured,
   routing: Routing | undefined,
-  closers: Closers,
+  closers: Closing,
 ): ClusterMeasures {
   let strandedMicroUsd = 0;
   const look = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 /** Questions of a cluster's gateways about one another's audit logs. */
 import { describe, expect, test } from 'vitest';
-import { shareLogs } from '../../src/app/start-logs.ts';
 import { ClusterPeers } from '../../src/cluster/questions.ts';
+import { shareLogs } from '../../src/cluster/shared-logs.ts';
 import { ok } from '../../src/core/base/result.ts';
 import type { LogRequest } from '../../src/use-cases/logs.ts';
 import { FakeCluster } from '../support/fake-cluster.ts';

@@ -2,14 +2,14 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createPolicyKeeper, reloadChanged } from '../../src/app/start-policies.ts';
-import type { Governor } from '../../src/core/governor.ts';
-import type { PolicySet } from '../../src/core/policy/policy.ts';
-import { loadPolicies } from '../../src/policy-files/policy-file.ts';
-import { fingerprint } from '../../src/policy-files/policy-watch.ts';
-import { eventually } from '../support/eventually.ts';
-import { faultOf, testAudit, testClock } from '../support/harness.ts';
-import { hang } from '../support/hung-file.ts';
+import type { Governor } from '../../../src/core/governor.ts';
+import type { PolicySet } from '../../../src/core/policy/policy.ts';
+import { loadPolicies } from '../../../src/policy-files/policy-file.ts';
+import { fingerprint } from '../../../src/policy-files/policy-watch.ts';
+import { createPolicyKeeper, reloadChanged } from '../../../src/threads/main/policy-keeper.ts';
+import { eventually } from '../../support/eventually.ts';
+import { faultOf, testAudit, testClock } from '../../support/harness.ts';
+import { hang } from '../../support/hung-file.ts';
 
 const named = (name: string): string =>
   `name: ${name}\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n`;

@@ -1,13 +1,13 @@
 /** The audit logs of all gateways of a cluster, as one. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { cursorOf, parseCursor } from '../audit-log/reader.ts';
-import { type LogRead, type LogSource, readLogExport, readLogPage } from '../cluster/log-listing.ts';
 import type { AuditFilter } from '../core/audit/audit.ts';
 import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { LogAsked, LogPiece, Membership, Peers } from '../ports/cluster.ts';
 import type { AuditReads, LogRequest } from '../use-cases/logs.ts';
 import type { OtherLog } from '../use-cases/policy-replay.ts';
+import { type LogRead, type LogSource, readLogExport, readLogPage } from './log-listing.ts';
 
 /** In one answer to another gateway, whose bus takes little more. */
 const MAX_PIECE_BYTES = 512 * 1024;

@@ -1,17 +1,17 @@
 /** Keeps the policies in force up to date with their files. */
 
-import { fail, type Result } from '../core/base/result.ts';
-import { codeOf } from '../core/base/text.ts';
-import type { Governor } from '../core/governor.ts';
-import { overruling } from '../core/overruling.ts';
-import { type LoadedPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
-import type { PolicyText } from '../ports/cluster.ts';
-import type { Clock } from '../ports/ports.ts';
-import { within } from '../system/clock.ts';
-import type { EventBoard } from '../threads/main/event-board.ts';
-import { inSlices, loadPoliciesInThread } from '../threads/main/policy-reader.ts';
-import { PolicyKeeper, type PolicyKeeperDeps } from '../use-cases/policies.ts';
-import type { Webhooks } from '../webhooks/hooks.ts';
+import { fail, type Result } from '../../core/base/result.ts';
+import { codeOf } from '../../core/base/text.ts';
+import type { Governor } from '../../core/governor.ts';
+import { overruling } from '../../core/overruling.ts';
+import { type LoadedPolicies, renderPolicyProblem } from '../../policy-files/policy-file.ts';
+import type { PolicyText } from '../../ports/cluster.ts';
+import type { Clock } from '../../ports/ports.ts';
+import { within } from '../../system/clock.ts';
+import { PolicyKeeper, type PolicyKeeperDeps } from '../../use-cases/policies.ts';
+import type { Webhooks } from '../../webhooks/hooks.ts';
+import type { EventBoard } from './event-board.ts';
+import { inSlices, loadPoliciesInThread } from './policy-reader.ts';
 
 /**
  * A reload that failed temporarily is retried after this: it could not be recorded, too many were waiting, or the files
