@@ -22,6 +22,7 @@ import { reloadChanged } from '../threads/main/policy-keeper.ts';
 import type { Listening } from '../threads/supervisor.ts';
 import { startTelemetry } from '../threads/telemetry/start.ts';
 import { Closers } from './closers.ts';
+import { followClock } from './follow-clock.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
@@ -98,6 +99,7 @@ async function start(context: StartContext): Promise<Gateway> {
   });
   const identity = await startIdentity(context, resources, threads, decisions, credentials);
   const parts: Parts = { resources, threads, decisions, identity, cluster };
+  followClock(context, threads, decisions);
   await cluster?.start(decisions.governor, refreshesOf(parts));
   await decisions.policyLife.begin();
   const switchboard = createSwitchboard(context, parts);

@@ -124,7 +124,7 @@ export function startDecisions(
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   const haltKeeper = haltsFor(commands, governor, onError, cluster?.states.halting);
-  const approvalWaits = waitsFor(commands, clock);
+  const approvalWaits = waitsFor(commands);
   if (cluster !== undefined)
     followCluster(cluster, { ...policyParts, commands, governor, haltKeeper, recording, threads, clock, onApproval });
   return {
@@ -258,10 +258,10 @@ const haltsFor = (
     shared,
   });
 
-const waitsFor = (commands: CommandRunner, clock: Clock): ApprovalWaits =>
+const waitsFor = (commands: CommandRunner): ApprovalWaits =>
   new ApprovalWaits({
     commands,
-    nowMs: () => clock.nowMs(),
+    nowMs: () => performance.now(),
     after: (ms, call) => {
       const timer = setTimeout(call, ms).unref();
       return () => clearTimeout(timer);

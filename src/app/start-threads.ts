@@ -9,8 +9,7 @@ import type { Config } from '../config/config.ts';
 import { tlsPathsOf } from '../config/urls.ts';
 import { ok } from '../core/base/result.ts';
 import { readTlsFiles, TlsFiles } from '../doors/shared/tls-files.ts';
-import type { Clock } from '../ports/ports.ts';
-import { createClock } from '../system/clock.ts';
+import { createClock, type WallClock } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
 import { packageVersion } from '../system/package-files.ts';
 import { orStartError, StartError } from '../system/start-error.ts';
@@ -23,7 +22,7 @@ import type { StartContext } from './start-context.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './worker-data.ts';
 
 export type Threads = {
-  readonly clock: Clock;
+  readonly clock: WallClock;
   readonly audit: AuditLink;
   readonly threads: IoThreads;
   readonly supervisor: Supervisor;

@@ -95,7 +95,7 @@ export function startTimers({
         ]
       : []),
     setInterval(() => {
-      sweep(governor, clock.nowMs());
+      sweep(governor, clock);
       spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
@@ -135,6 +135,6 @@ export async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: OnError)
 }
 
 /** Removes a slice of the finished operations at a time, so that checks run in between. */
-function sweep(governor: Governor, nowMs: number, slices = new TimedSlices(SWEEP_SLICES, performance)): void {
-  if (slices.run((most) => governor.sweep(nowMs, most))) setImmediate(() => sweep(governor, nowMs, slices));
+function sweep(governor: Governor, clock: Clock, slices = new TimedSlices(SWEEP_SLICES, performance)): void {
+  if (slices.run((most) => governor.sweep(clock.nowMs(), most))) setImmediate(() => sweep(governor, clock, slices));
 }

@@ -19,6 +19,7 @@ export type DecisionsOptions = {
   readonly governor: Governor;
   readonly ids: ReplayedIds;
   readonly turns: ApprovalTurns & { isTrial: boolean };
+  readonly nowMs: () => number;
   /** How long the database is waited for. */
   readonly withinMs: (command: Command) => number;
 };
@@ -88,7 +89,9 @@ export class LogDecisions implements SharedDecisions {
     const { command, digest, nowMs, ids } = trial;
     const { governor } = this.#options;
     if (trial.entries.every((entry) => isUse(entry) || this.#isNewcomer(entry))) this.#awaitsNobody.add(trial);
-    return this.#within(digest, false, ids, () => governor.apply<CommandType>(command as never, nowMs)).value;
+    // The clock may have been set back meanwhile.
+    const atMs = Math.min(nowMs, this.#options.nowMs());
+    return this.#within(digest, false, ids, () => governor.apply<CommandType>(command as never, atMs)).value;
   }
 
   carryingOut<T>({ entries }: Trial, work: () => T): T {

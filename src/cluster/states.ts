@@ -148,8 +148,9 @@ function statesOf(
     halting: haltingOf(membership, peers, () => approvals),
     share: (governor, clock) => {
       agents.keepIn(governor.agents);
+      const nowMs = (): number => clock.nowMs();
       approvals = new SharedApprovals({
-        ...{ governor, membership, nowMs: () => clock.nowMs(), onError },
+        ...{ governor, membership, nowMs, onError },
         commands: {
           ask: <T extends CommandType>(command: CommandOf<T> & { readonly type: T }) =>
             followers!.commands.ask<T>(command),
@@ -158,7 +159,8 @@ function statesOf(
       });
       follower.tell({ governor, approvals });
       const { turns } = approvals;
-      decisions = new LogDecisions({ log, everywhere, orders, governor, ids, turns, withinMs: patienceOf(membership) });
+      const withinMs = patienceOf(membership);
+      decisions = new LogDecisions({ log, everywhere, orders, governor, ids, turns, nowMs, withinMs });
       return decisions;
     },
     follow: (given) => {

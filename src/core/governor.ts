@@ -216,7 +216,7 @@ export class Governor {
 
   /**
    * Carries out one command. The reply is for the caller, a fault included; the effects are for the shell, in their
-   * order. `nowMs` counts from the Unix epoch and must never be less than in an earlier call.
+   * order. `nowMs` counts from the Unix epoch, and is never less than in an earlier call, or the latest of `setBack`.
    */
   apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
   apply(command: Command, nowMs: number): Outcome {
@@ -278,6 +278,14 @@ export class Governor {
       default:
         return applyToApprovals(this.approvalContext, command, nowMs);
     }
+  }
+
+  /** The clock was set back: whatever lies ahead of it would otherwise wait until it is there again. */
+  setBack(nowMs: number): void {
+    this.ops.setBack(nowMs);
+    this.budgets.expire(nowMs);
+    // Shared ones end by the clock of the database.
+    if (this.#state.turns === undefined) this.approvals.setBack(nowMs);
   }
 
   /**

@@ -352,6 +352,7 @@ export class ApiKeys {
   async #loadChanges(): Promise<Result<void, Fault>> {
     // Twice, because after it was set back this clock runs at half the speed of the store's.
     const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
+    if (passedMs < 0) return this.#load((store) => store.notLongOver(this.#longAgoMs())); // it has followed
     return this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
   }
 

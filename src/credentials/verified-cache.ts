@@ -111,7 +111,8 @@ export class VerifiedCache {
   get(bearer: SecretDigest, nowMs: number): Authenticated | undefined {
     const entry = this.#entries.get(bearer);
     if (entry === undefined) return undefined;
-    if (nowMs >= entry.freshUntilMs) {
+    // Further ahead, the clock was set back.
+    if (nowMs >= entry.freshUntilMs || entry.freshUntilMs - nowMs > this.#options.maxAgeMs) {
       this.#remove(bearer, entry);
       return undefined;
     }

@@ -74,7 +74,7 @@ export class WsTickets {
     this.#remove(digest);
     const { authenticated, untilMs } = found;
     const nowMs = this.#deps.clock.nowMs();
-    if (nowMs >= Math.min(untilMs, authenticated.expiresAtMs)) return NO_TICKET;
+    if (!isFresh(untilMs, nowMs) || nowMs >= authenticated.expiresAtMs) return NO_TICKET;
     return ok({ authenticated, ageMs: nowMs - untilMs + TICKET_MS });
   }
 
@@ -99,7 +99,7 @@ export class WsTickets {
   #dropExpired(): void {
     const nowMs = this.#deps.clock.nowMs();
     for (const [digest, { untilMs }] of this.#tickets) {
-      if (untilMs > nowMs) return;
+      if (isFresh(untilMs, nowMs)) return;
       this.#remove(digest);
     }
   }
@@ -113,6 +113,9 @@ export class WsTickets {
     this.#bySubject.delete(subject, digest);
   }
 }
+
+/** Further ahead, the clock was set back. */
+const isFresh = (untilMs: number, nowMs: number): boolean => nowMs < untilMs && untilMs - nowMs <= TICKET_MS;
 
 const NO_TICKET = fail({
   kind: 'unauthenticated',

@@ -55,7 +55,7 @@ export class RateLimiter {
     const bucket = this.#buckets.get(caller) ?? { tokens: this.#perMinute, filledAtMs: nowMs };
     bucket.tokens = Math.min(
       this.#perMinute,
-      bucket.tokens + ((nowMs - bucket.filledAtMs) * this.#perMinute) / WINDOW_MS,
+      bucket.tokens + (Math.max(0, nowMs - bucket.filledAtMs) * this.#perMinute) / WINDOW_MS,
     );
     bucket.filledAtMs = nowMs;
     // Moved to the end, so that the first in the map is the one that was idle longest.

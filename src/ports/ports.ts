@@ -42,7 +42,7 @@ export class Refused extends Error {
   }
 }
 
-/** Milliseconds since the Unix epoch, never running backwards within one process. */
+/** Milliseconds since the Unix epoch, never running backwards but where a clock far ahead was set right. */
 export type Clock = { nowMs(): number };
 
 /** Resolves once the entry is in the log; a fault means it is not, and what it would have recorded must not happen. */

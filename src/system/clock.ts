@@ -9,31 +9,66 @@ export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T | unde
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
+/** A clock that follows the wall clock. */
+export type WallClock = Clock & {
+  /**
+   * Call it every second, and from no work that has read the clock before: goes back to where the wall clock was set,
+   * and returns from which time to which, in milliseconds since the Unix epoch. Undefined: there is nothing to follow.
+   */
+  follow(): StepBack | undefined;
+};
+
+export type StepBack = { readonly fromMs: number; readonly toMs: number };
+
+/** A wall clock that is further behind was wrong before, or is wrong now. */
+const MAX_SLEWED_MS = 60_000;
+/** It has stood there for so long before it is followed: it may be set once more by whatever has set it. */
+const STANDS_FOR_MS = 10_000;
+/** By how much it may differ meanwhile from a clock that nobody sets. */
+const STANDS_WITHIN_MS = 1_000;
+
 /**
- * Follows the wall clock but never runs backwards. When the wall clock is set back, this one goes on at half speed
- * until the two agree again, so that nothing that waits for time to pass waits forever. `fromMs`: what an older clock
- * shows, where this one is to go by the same time.
+ * Follows the wall clock. When that is set back, this one goes on at half speed until the two agree again, so that
+ * nothing that waits for time to pass waits forever. A wall clock that was set back by more than a minute is followed
+ * once it has stood there for 10 seconds, by `follow` alone: between two calls of it, time never runs backwards.
+ * `fromMs`: what an older clock shows, where this one is to go by the same time.
  */
 export function createClock(
   wallMs: () => number = Date.now,
   monotonicMs: () => number = () => performance.now(),
   fromMs = 0,
-): Clock {
+): WallClock {
   let nowMs = Math.max(fromMs, wallMs());
   let readAtMs = monotonicMs();
+  /** Since when the wall clock stands where it was set, and how far it is from the clock that nobody sets. */
+  let stands: { readonly sinceMs: number; readonly offsetMs: number } | undefined;
+  const read = (): number => {
+    const monotonic = monotonicMs();
+    const wall = wallMs();
+    const passedMs = monotonic - readAtMs;
+    if (wall >= nowMs + passedMs / 2) {
+      nowMs = wall;
+      readAtMs = monotonic;
+    } else if (passedMs >= 2) {
+      nowMs += Math.floor(passedMs / 2);
+      readAtMs = monotonic;
+    }
+    return nowMs;
+  };
   return {
-    nowMs() {
-      const monotonic = monotonicMs();
+    nowMs: read,
+    follow() {
+      const shownMs = read();
       const wall = wallMs();
-      const passedMs = monotonic - readAtMs;
-      if (wall >= nowMs + passedMs / 2) {
-        nowMs = wall;
-        readAtMs = monotonic;
-      } else if (passedMs >= 2) {
-        nowMs += Math.floor(passedMs / 2);
-        readAtMs = monotonic;
-      }
-      return nowMs;
+      const monotonic = monotonicMs();
+      const offsetMs = wall - monotonic;
+      const isSteady = stands !== undefined && Math.abs(offsetMs - stands.offsetMs) <= STANDS_WITHIN_MS;
+      if (!isSteady) stands = shownMs - wall > MAX_SLEWED_MS ? { sinceMs: monotonic, offsetMs } : undefined;
+      if (stands === undefined || monotonic - stands.sinceMs < STANDS_FOR_MS) return undefined;
+      stands = undefined;
+      nowMs = wall;
+      readAtMs = monotonic;
+      return { fromMs: shownMs, toMs: wall };
     },
   };
 }

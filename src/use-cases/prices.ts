@@ -65,7 +65,8 @@ export class PriceKeeper {
     const key = `${provider ?? ''} ${model}`;
     const nowMs = this.#clock.nowMs();
     const kept = this.#kept.get(key);
-    if (kept !== undefined && kept.untilMs > nowMs) return kept.found;
+    // Further ahead, the clock was set back.
+    if (kept !== undefined && kept.untilMs > nowMs && kept.untilMs - nowMs <= KEPT_MS) return kept.found;
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
     const found = this.#table.find(model, provider);
     this.#kept.set(key, { untilMs: nowMs + KEPT_MS, found });

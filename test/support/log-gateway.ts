@@ -137,7 +137,7 @@ export class LogGateway {
     });
     this.decisions = new LogDecisions({
       ...{ log: this.log, everywhere: this.everywhere, orders: this.orders, governor: this.governor, ids },
-      ...{ turns: this.#approvals.turns, withinMs: () => 500 },
+      ...{ turns: this.#approvals.turns, nowMs: wallMs, withinMs: () => 500 },
     });
     bus.onMessage((_, message) => {
       if (message.type === 'appended' && message.seq > this.log.applied && !this.isStopped) void this.log.follow();

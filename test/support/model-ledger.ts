@@ -152,12 +152,14 @@ export class ModelLedger {
     });
   }
 
-  #move(name: string, grant: { granted: number; spent: number }, granted: number, spent: number): void {
+  /** A period that a run counts again has the greatest of what the run has said of it. */
+  #move(name: string, grant: { granted: number; spent: number }, granted: number, said: number): void {
     const account = this.accounts.get(name) ?? { spent: 0, out: 0, level: 0 as const };
     this.accounts.set(name, account);
+    const spent = Math.max(said, grant.spent);
     account.spent += spent - grant.spent;
-    account.out += Math.max(0, granted - spent) - Math.max(0, grant.granted - grant.spent);
-    Object.assign(grant, { granted, spent });
+    account.out += Math.max(0, granted - said) - Math.max(0, grant.granted - grant.spent);
+    Object.assign(grant, { granted: granted - said + spent, spent });
   }
 }
 

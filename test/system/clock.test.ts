@@ -72,6 +72,56 @@ describe('clock', () => {
     );
   });
 
+  /** Follows once a second for so many seconds; when it stepped, in seconds, and where it was then. */
+  const followFor = ({ clock, pass }: ReturnType<typeof open>, secs: number) => {
+    const steps: { readonly afterSecs: number; readonly fromMs: number; readonly toMs: number }[] = [];
+    for (let sec = 0; sec <= secs; sec += 1) {
+      if (sec > 0) pass(1_000);
+      const step = clock.follow();
+      if (step !== undefined) steps.push({ afterSecs: sec, ...step });
+    }
+    return steps;
+  };
+
+  test('follows a wall clock that has stood more than a minute back for ten seconds', () => {
+    const opened = open(200_000);
+    opened.clock.nowMs();
+    opened.setWall(139_999);
+    expect(followFor(opened, 30)).toEqual([{ afterSecs: 10, fromMs: 205_000, toMs: 149_999 }]);
+    expect(opened.clock.nowMs()).toBe(169_999);
+  });
+
+  test('does not follow a wall clock that is a minute back', () => {
+    const opened = open(200_000);
+    opened.clock.nowMs();
+    opened.setWall(140_000);
+    expect(followFor(opened, 30)).toEqual([]);
+    expect(opened.clock.nowMs()).toBe(215_000);
+  });
+
+  test('does not follow one that is set again within ten seconds', () => {
+    const opened = open(200_000);
+    opened.clock.nowMs();
+    opened.setWall(100_000);
+    expect(followFor(opened, 9)).toEqual([]);
+    opened.setWall(90_000);
+    expect(followFor(opened, 9)).toEqual([]);
+    opened.setWall(218_000);
+    expect(followFor(opened, 30)).toEqual([]);
+    expect(opened.clock.nowMs()).toBe(248_000);
+  });
+
+  test('steps only when told to follow', () => {
+    const { clock, pass, setWall } = open(200_000);
+    clock.follow();
+    setWall(100_000);
+    clock.follow();
+    pass(20_000);
+    expect(clock.nowMs()).toBe(210_000);
+    expect(clock.follow()).toEqual({ fromMs: 210_000, toMs: 120_000 });
+    expect(clock.nowMs()).toBe(120_000);
+  });
+
   test('advances when read every millisecond while the wall clock is behind', () => {
     const { clock, pass, setWall } = open(10_000);
     clock.nowMs();

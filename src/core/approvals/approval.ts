@@ -145,6 +145,21 @@ export function thawed(approval: Approval, nowMs: number): Approval {
   return { ...approval, frozenAtMs: undefined, expiresAtMs: expiresAtMs + (nowMs - frozenAtMs) };
 }
 
+/** The clock was set back, by as much as the approval is ahead of it. */
+export function setBackTo(approval: Approval, nowMs: number): Approval {
+  const { requestedAtMs, changedAtMs, expiresAtMs, frozenAtMs, decisions } = approval;
+  const latestMs = Math.max(requestedAtMs, changedAtMs, frozenAtMs ?? 0, ...decisions.map(({ atMs }) => atMs));
+  const aheadMs = latestMs - nowMs;
+  if (aheadMs <= 0) return approval;
+  return {
+    ...approval,
+    requestedAtMs: Math.min(requestedAtMs, nowMs),
+    changedAtMs: Math.min(changedAtMs, nowMs),
+    expiresAtMs: expiresAtMs - aheadMs,
+    frozenAtMs: frozenAtMs && Math.min(frozenAtMs, nowMs),
+  };
+}
+
 function moved(approval: Approval, trigger: ApprovalTrigger, nowMs: number): Approval {
   const state = nextApprovalState(approval.state, trigger);
   assert(state !== undefined, `an approval that is ${approval.state} does not ${trigger}`);

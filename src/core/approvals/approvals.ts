@@ -1,6 +1,6 @@
 import type { OpId } from '../base/ids.ts';
 import { Multimap } from '../base/lists.ts';
-import { type Approval, isOpen } from './approval.ts';
+import { type Approval, isOpen, setBackTo } from './approval.ts';
 
 /** Approvals that wait for people, in all orgs together and in one; beyond that, checks that need one are refused. */
 export const MAX_PENDING = 10_000;
@@ -102,6 +102,14 @@ export class ApprovalRegistry {
     if (approval.state === 'pending') this.#countPending(orgId, 1);
     if (approval.state === 'pending' || approval.state === 'approved') this.#ticking.add(approval.id);
     else this.#over.add(approval.id);
+  }
+
+  /** The clock was set back: none was asked for later than now, or lasts longer than one that changes now. */
+  setBack(nowMs: number): void {
+    for (const approval of [...this.#byId.values()]) {
+      const setBack = setBackTo(approval, nowMs);
+      if (setBack !== approval) this.put(setBack);
+    }
   }
 
   remove(id: string): void {

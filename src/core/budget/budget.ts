@@ -3,7 +3,7 @@ import { microToUsd } from '../base/money.ts';
 import { firstPage, type Page } from '../base/page.ts';
 import { assert, fail, ok, type Result } from '../base/result.ts';
 import { CapsIndex } from './caps.ts';
-import { type BudgetConfig, type Period, UNLIMITED } from './config.ts';
+import { type BudgetConfig, PERIODS, type Period, UNLIMITED } from './config.ts';
 import {
   type BudgetAlert,
   type BudgetHandle,
@@ -14,7 +14,7 @@ import {
   type Spend,
 } from './envelope.ts';
 import { type AccountName, type AccountRow, type BudgetGrants, type Grant, nameOf, type Shortage } from './grants.ts';
-import { PeriodCalendar, type PeriodWindow } from './period.ts';
+import type { PeriodWindow } from './period.ts';
 import { type Held, type OpNumber, Reservations } from './reservations.ts';
 import {
   type BudgetChange,
@@ -27,6 +27,7 @@ import {
   usageOf,
   usagesAmong,
 } from './rows.ts';
+import { RunningPeriods, type Turn } from './running.ts';
 import {
   type BudgetFilter,
   type BudgetStatusRow,
@@ -57,11 +58,6 @@ export type UsageOutcome = {
 
 const RESERVATION_TTL_MS = 10 * 60_000; // (docs/spec.md, Budgets)
 const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
-// A clock set back by no more than this is waited for. One set back further was wrong before.
-const MAX_STEP_BACK_MS = 2 * 3_600_000;
-// A stored day may begin this far ahead of the clock, after a step back or a change of zone. Further ahead, it was
-// written by a wrong clock.
-const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
 const DEFAULT_PAGE = 50;
 
 const UNBOUNDED: TreeLimits = { ofOrg: Infinity, ofAll: Infinity, forRegistered: 0 };
@@ -75,22 +71,17 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
  * - Amounts are whole micro-dollars. Caps are checked from the widest tier down, monthly before daily.
  * - What is allowed is reserved in the same call, so that checks in parallel cannot overrun a cap together.
  * - An agent without an org has no org tier. Its team is another one than the team of that name in any org.
- * - A period that has ended is never opened again. While the clock is behind the latest time seen, by up to 2 hours,
- * that
- *   time stands still; a clock further back is believed, and what was spent meanwhile counts in the period it shows.
- * - A new time zone takes effect at once: the date goes on, and ends at its midnight in the new zone.
+ * - Where the clock was set, a period that it shows again has all that counted in it before, and what was spent since:
+ *   see `RunningPeriods`.
  */
 export class BudgetTracker {
   readonly #caps = new CapsIndex();
-  readonly #epoch: Epoch = { month: 0, day: 0 };
+  readonly #periods: RunningPeriods;
   readonly #tree: EnvelopeTree;
   #overflows = 0;
   readonly #reservations = new Reservations(RESERVATION_TTL_MS);
   readonly #usages: UsageMemory;
   #grants: BudgetGrants | undefined;
-  #calendar: PeriodCalendar;
-  #window: PeriodWindow;
-  #timeMs: number; // the latest time seen, in milliseconds since the Unix epoch
   #dirty: Envelope[] = [];
   #dropped = new Set<string>(); // keys of rows that the store may delete
 
@@ -102,9 +93,13 @@ export class BudgetTracker {
   ) {
     this.#tree = new EnvelopeTree(this.#caps, treeLimits);
     this.#usages = new UsageMemory(usageLimits);
-    this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
-    this.#window = this.#calendar.windowAt(nowMs);
-    this.#timeMs = nowMs;
+    this.#periods = new RunningPeriods(config?.timezone ?? UNLIMITED.timezone, nowMs, {
+      onSetBack: (toMs) => {
+        this.#reservations.setBack(toMs);
+        this.#grants?.setBack(toMs);
+      },
+      onTurn: (turns) => this.#turn(turns),
+    });
     this.reconfigure(config, nowMs);
   }
 
@@ -217,10 +212,7 @@ export class BudgetTracker {
     const { lowered, orgs } = this.#caps.reconfigure(config ?? UNLIMITED, this.#grants !== undefined);
     this.#tree.recap(orgs);
     this.#grants?.giveBack((envelope) => lowered.includes(envelope.tier) || orgs.has(envelope.path[0] ?? ''));
-    if (config === undefined || config.timezone === this.#calendar.timezone) return;
-    this.#calendar = new PeriodCalendar(config.timezone);
-    const there = this.#calendar.windowAt(this.#timeMs);
-    this.#enter(there.day < this.#window.day ? this.#calendar.windowOfDay(this.#window.day) : there);
+    if (config !== undefined) this.#periods.timezone = config.timezone;
   }
 
   /**
@@ -383,7 +375,7 @@ export class BudgetTracker {
   /** Forgets expired usage ids, and owners without spend and handle, a limited number at a time. Returns how many. */
   sweep(nowMs: number): number {
     this.#advance(nowMs);
-    const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch);
+    const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch, this.#periods.isInDoubt);
     for (const envelope of removed) {
       if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
       this.#grants?.forget(envelope);
@@ -480,22 +472,13 @@ export class BudgetTracker {
     this.#advance(nowMs);
     const spends: SpendRow[] = [];
     this.#usages.restore(usagesAmong(rows, spends), this.#timeMs);
-    this.#catchUp(spends);
+    for (const { daily } of spends) this.#periods.catchUp(daily.name);
     for (const row of spends) this.#restoreSpend(row);
   }
 
   #requeue(row: SpendRow): void {
     const envelope = this.#ownerOf(row);
     if (envelope !== undefined) this.#markDirty(envelope);
-  }
-
-  /** Spend in the store may belong to a day that a clock set back has not reached again yet. */
-  #catchUp(rows: readonly SpendRow[]): void {
-    for (const { daily } of rows) {
-      if (daily.name <= this.#window.day) continue;
-      const window = this.#calendar.windowOfDay(daily.name);
-      if (window.dailyStartMs - this.#timeMs <= MAX_STORED_AHEAD_MS) this.#enter(window);
-    }
   }
 
   #restoreSpend(row: SpendRow): void {
@@ -525,21 +508,27 @@ export class BudgetTracker {
   }
 
   #advance(nowMs: number): void {
-    if (nowMs > this.#timeMs) {
-      this.#timeMs = nowMs;
-      if (nowMs >= this.#window.dailyResetMs) this.#enter(this.#calendar.windowAt(nowMs));
-    } else if (this.#timeMs - nowMs > MAX_STEP_BACK_MS) {
-      this.#timeMs = nowMs;
-      this.#window = this.#calendar.windowAt(nowMs);
-      this.#reservations.setBack(nowMs);
-    }
+    this.#periods.advance(nowMs);
     this.#reservations.expire(this.#timeMs, MOST_PER_TURN);
   }
 
-  #enter(window: PeriodWindow): void {
-    if (window.day !== this.#window.day) this.#epoch.day += 1;
-    if (window.month !== this.#window.month) this.#epoch.month += 1;
-    this.#window = window;
+  get #timeMs(): number {
+    return this.#periods.timeMs;
+  }
+
+  get #window(): PeriodWindow {
+    return this.#periods.window;
+  }
+
+  get #epoch(): Epoch {
+    return this.#periods.epoch;
+  }
+
+  #turn(turns: readonly Turn[]): void {
+    for (const envelope of this.#tree.all()) {
+      for (const { period, isKnown } of turns) envelope.turn(period, isKnown, this.#epoch);
+      if (PERIODS.some((period) => envelope.spend(period, this.#epoch).spentMicroUsd > 0)) this.#markDirty(envelope);
+    }
   }
 
   #add(agent: Envelope, costMicroUsd: number): readonly BudgetAlert[] {

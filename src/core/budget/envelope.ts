@@ -10,6 +10,9 @@ const RESERVED = 2;
 const DAY = 3; // the day, counted from the epoch, to which MONTHLY and DAILY belong
 const GRANTED_MONTHLY = 4; // what the ledger of a cluster has granted this gateway, spent or not
 const GRANTED_DAILY = 5;
+// The spend of the period before, less that of MONTHLY or DAILY when that period was left: see `turn`.
+const BEFORE_MONTHLY = 6;
+const BEFORE_DAILY = 7;
 const CELLS = 8; // one line of the processor's cache
 
 /** A row of zeros that is in no ledger. */
@@ -94,8 +97,9 @@ export function setCaps(caps: Caps, limits: TierLimits, hasLedger: boolean): voi
 
 /**
  * Counts the months and days that have begun. An envelope with an older count has spent nothing in the current period.
+ * `monthBefore` and `dayBefore` are those to which a clock that is set may return.
  */
-export type Epoch = { month: number; day: number };
+export type Epoch = { month: number; day: number; monthBefore: number; dayBefore: number };
 
 const [FIRST_ALERT, LAST_ALERT] = ALERT_PERCENTS;
 const MOST = Number.MAX_SAFE_INTEGER;
@@ -268,14 +272,16 @@ export class Envelope {
   }
 
   /** True when it has no money, no handle, no children and nothing unsaved, so that removing it loses nothing. */
-  isIdle(epoch: Epoch): boolean {
+  isIdle(epoch: Epoch, isInDoubt: boolean): boolean {
     this.#roll(epoch);
     const holdsMoney =
       this.#cells[this.#at + RESERVED] !== 0 ||
       this.#cells[this.#at + MONTHLY] !== 0 ||
       this.#cells[this.#at + DAILY] !== 0;
     const isGranted = PERIODS.some((period) => this.grantedMicroUsd(period) > 0);
-    return !this.pinned && !this.dirty && !isGranted && !holdsMoney && (this.children?.size ?? 0) === 0;
+    const hasBefore =
+      isInDoubt && (this.#cells[this.#at + BEFORE_MONTHLY] !== 0 || this.#cells[this.#at + BEFORE_DAILY] !== 0);
+    return !this.pinned && !this.dirty && !isGranted && !holdsMoney && !hasBefore && (this.children?.size ?? 0) === 0;
   }
 
   owner(): BudgetOwner {
@@ -311,16 +317,46 @@ export class Envelope {
   }
 
   #roll(epoch: Epoch): void {
-    if (this.#cells[this.#at + DAY] === epoch.day) return; // a month never begins without a new day
+    const day = this.#cells[this.#at + DAY]!;
+    if (day === epoch.day) return; // a month never begins without a new day
     this.#cells[this.#at + DAY] = epoch.day;
-    this.#cells[this.#at + DAILY] = 0;
+    this.#leave(DAILY, BEFORE_DAILY, day - epoch.dayBefore);
     this.#cells[this.#at + GRANTED_DAILY] = 0;
     this.#dailyAlerted = 0;
     if (this.#month === epoch.month) return;
+    this.#leave(MONTHLY, BEFORE_MONTHLY, this.#month - epoch.monthBefore);
     this.#month = epoch.month;
-    this.#cells[this.#at + MONTHLY] = 0;
     this.#cells[this.#at + GRANTED_MONTHLY] = 0;
     this.#monthlyAlerted = 0;
+  }
+
+  /** `since`: how many periods after the one to which the clock may return this was used last. */
+  #leave(spent: number, before: number, since: number): void {
+    const cells = this.#cells;
+    const at = this.#at;
+    const known = since > 0 ? cells[at + before]! : 0;
+    cells[at + before] = since < 0 ? 0 : known + cells[at + spent]!;
+    cells[at + spent] = 0;
+  }
+
+  /**
+   * The clock was set, and the period is another one, without having ended. If that was left before, its spend is known
+   * again, with all that was spent since: nobody knows which of both the time was really in. If not, what counts in
+   * the one that is left counts in the other as well.
+   */
+  turn(period: Period, isKnown: boolean, epoch: Epoch): void {
+    this.#roll(epoch);
+    const cells = this.#cells;
+    const at = this.#at;
+    const [spent, before] =
+      period === 'monthly' ? [at + MONTHLY, at + BEFORE_MONTHLY] : [at + DAILY, at + BEFORE_DAILY];
+    const known = isKnown ? cells[before]! : 0;
+    cells[spent] = Math.min(cells[spent]! + known, MOST);
+    cells[before] = -known;
+    this.setGranted(period, 0);
+    const alerted = stillAlerted(LAST_ALERT, known, this.#caps[period]);
+    if (period === 'monthly') this.#monthlyAlerted = Math.max(this.#monthlyAlerted, alerted);
+    else this.#dailyAlerted = Math.max(this.#dailyAlerted, alerted);
   }
 }
 

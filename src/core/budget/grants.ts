@@ -294,6 +294,16 @@ export class BudgetGrants {
     }
   }
 
+  /** The clock was set back: nothing has happened later than now. */
+  setBack(nowMs: number): void {
+    for (const account of this.#byName.values()) {
+      account.exchangedAtMs = Math.min(account.exchangedAtMs, nowMs);
+      account.usedAtMs = Math.min(account.usedAtMs, nowMs);
+      account.refusedAtMs = Math.min(account.refusedAtMs, nowMs);
+      account.exhausted = undefined;
+    }
+  }
+
   /** Takes the answer to the latest exchange. Returns the alerts that it raises. */
   grant(
     rows: readonly AccountRow[],

@@ -89,11 +89,15 @@ export class EnvelopeTree {
     }
   }
 
+  all(): Iterable<Envelope> {
+    return bottomUp(this.root);
+  }
+
   /**
    * Looks at up to `most` envelopes, from where it last stopped, and removes those that are idle. Returns the removed
-   * ones.
+   * ones. While the clock is in doubt, what was spent in the period before is money, too.
    */
-  sweep(most: number, epoch: Epoch): Envelope[] {
+  sweep(most: number, epoch: Epoch, isInDoubt: boolean): Envelope[] {
     const removed: Envelope[] = [];
     this.#walk ??= bottomUp(this.root);
     for (let looked = 0; looked < most; looked += 1) {
@@ -103,7 +107,7 @@ export class EnvelopeTree {
         this.#walk = undefined;
         return removed;
       }
-      if (envelope.parent === undefined || !envelope.isIdle(epoch)) continue;
+      if (envelope.parent === undefined || !envelope.isIdle(epoch, isInDoubt)) continue;
       envelope.removed = true;
       envelope.parent.children?.delete(envelope.name);
       this.#count(envelope, -1);

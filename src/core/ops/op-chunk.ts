@@ -47,4 +47,10 @@ export class Chunk {
   readonly about = new AboutColumns(CHUNK_SLOTS);
   /** How many operations are in this chunk. */
   live = 0;
+
+  /** The clock was set back: nothing has happened later than now. */
+  setBack(nowMs: number): void {
+    for (const times of [this.registeredAtMs, this.updatedAtMs])
+      for (let at = 0; at < times.length; at += 1) times[at] = Math.min(times[at]!, nowMs);
+  }
 }

@@ -78,6 +78,11 @@ export class OpsRegistry {
     return this.#size;
   }
 
+  /** See `Chunk`. */
+  setBack(nowMs: number): void {
+    for (const chunk of this.#chunks) chunk.setBack(nowMs);
+  }
+
   /** How many operations are in each state right now. */
   get counts(): Readonly<OpCounts> {
     return this.#counts;
@@ -252,10 +257,7 @@ export class OpsRegistry {
     };
   }
 
-  /**
-   * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and calls `onRemoved`
-   * for each. Costs only what it removes, because finished operations wait in the order in which they finished.
-   */
+  /** Drops at most `limit` operations that finished at least `ttlMs` ago, oldest first. Costs only what it removes. */
   sweep(
     nowMs: number,
     ttlMs: number,

@@ -33,6 +33,13 @@ export class Series {
     this.#hours.push(hour);
   }
 
+  /** The clock was set back: removes the hours that have not come yet, and returns them. */
+  setBack(at: number): readonly Hour[] {
+    const ahead = this.#hours.filter((hour) => hour.at > at);
+    if (ahead.length > 0) this.#hours = this.#hours.filter((hour) => hour.at <= at);
+    return ahead;
+  }
+
   /**
    * Removes the hours that the month before this one does not touch, and returns them. Hours that the day before does
    * not touch become sums, which `keeps` may refuse; the names of all slices of hours that ended an hour ago become one

@@ -162,6 +162,17 @@ export class Stats {
     for (const [orgId, minute] of this.#missed) if (minute <= this.#minute - DAY_MINUTES) this.#missed.delete(orgId);
   }
 
+  /** The clock was set back: nothing could be added, in the order of time, to hours that have not come yet. */
+  setBack(nowMs: number): void {
+    this.#minute = Math.min(this.#minute, Math.floor(nowMs / MINUTE_MS));
+    this.#turnTo(nowMs);
+    const all: readonly (readonly [string, Series])[] = [[NO_ORG, this.#all], ...this.#orgs];
+    for (const [orgId, series] of all)
+      for (const hour of series.setBack(this.#hour)) this.#removed.push(keyOf(orgId, hour.at));
+    this.#sinceMs = Math.min(this.#sinceMs, nowMs);
+    this.prune(nowMs);
+  }
+
   /** Takes changed rows, at most so many; the caller saves them. */
   takeUnsaved(most: number): readonly UnsavedStats[] {
     const rows: UnsavedStats[] = this.#removed.splice(0, most).map((key) => ({ key, row: undefined }));

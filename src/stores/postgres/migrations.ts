@@ -1,4 +1,5 @@
 import { BUS_MIGRATIONS } from './cluster/bus-schema.ts';
+import { COUNTED_AGAIN_MIGRATIONS } from './cluster/counted-again-schema.ts';
 import { ENDED_RUN_MIGRATIONS, STATED_MIGRATIONS } from './cluster/ended-runs-schema.ts';
 import { LOG_MIGRATIONS } from './cluster/log-schema.ts';
 import { POLICY_MIGRATIONS } from './cluster/policy-schema.ts';
@@ -186,4 +187,5 @@ export const MIGRATIONS: readonly Migration[] = [
   MARK_MIGRATION,
   ...POLICY_MIGRATIONS,
   ...LOG_MIGRATIONS,
+  ...COUNTED_AGAIN_MIGRATIONS,
 ];

@@ -20,8 +20,7 @@ import type { WirePorts } from '../../doors/rpc/ports.ts';
 import { canSharePort, type GrpcListener, listenForGrpc } from '../../doors/shared/listener.ts';
 import { LargeBatches } from '../../fairness/large-batches.ts';
 import { throttle } from '../../fairness/rate-limit.ts';
-import type { Clock } from '../../ports/ports.ts';
-import { createClock } from '../../system/clock.ts';
+import { createClock, type WallClock } from '../../system/clock.ts';
 import type { IoNotice, IoStart, LocalStart } from '../protocol.ts';
 import { Feed } from '../telemetry/feed.ts';
 import { tracedLink } from '../telemetry/traced-link.ts';
@@ -100,7 +99,7 @@ class IoThread {
   readonly #link: IoLink;
   readonly #checkRecords: Feed<'traces'> | undefined;
   /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
-  readonly #clock: Clock;
+  readonly #clock: WallClock;
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
   readonly #holds: Holds;
@@ -301,6 +300,7 @@ class IoThread {
 
   #tick(): void {
     const { requests, stream } = this.#http;
+    this.#clock.follow();
     this.#grpc?.recheckBearers();
     this.#link.notify({
       type: 'stats',

@@ -96,7 +96,8 @@ export class UnauthenticatedCallers {
 
   /** The entries that stand for all those left out, once a minute. Call it every second. */
   report(nowMs: number): readonly AuditDraft[] {
-    if (this.#sinceMs === undefined || nowMs - this.#sinceMs < REPORT_EVERY_MS) return [];
+    if (this.#sinceMs === undefined) return [];
+    if (nowMs >= this.#sinceMs && nowMs - this.#sinceMs < REPORT_EVERY_MS) return []; // else the clock was set back
     const since = rfc3339(this.#sinceMs);
     const most = this.#options.isShareFull() ? 0 : MAX_REPORTED;
     const networks = [...this.#counts].sort(([, one], [, other]) => other - one);

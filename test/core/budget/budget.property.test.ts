@@ -13,14 +13,23 @@ import { runs } from '../../support/runs.ts';
 class NaiveBudget {
   caps: BudgetConfig;
   timeMs: number;
+  /** A period that has begun goes on, though the clock was set back by up to an hour. */
+  periodMs: number;
   spent: { agent: AgentIdentity; cost: number; atMs: number }[] = [];
   held = new Map<number, { agent: AgentIdentity; cost: number; untilMs: number }>();
   answered = new Map<string, string | undefined>();
   constructor(caps: BudgetConfig, nowMs: number) {
     this.caps = caps;
     this.timeMs = nowMs;
+    this.periodMs = nowMs;
   }
   see(nowMs: number) {
+    this.periodMs = Math.max(this.periodMs, nowMs);
+    if (nowMs < this.timeMs - 30_000) {
+      this.timeMs = nowMs;
+      for (const [opId, each] of this.held)
+        this.held.set(opId, { ...each, untilMs: Math.min(each.untilMs, nowMs + 600_000) });
+    }
     this.timeMs = Math.max(this.timeMs, nowMs);
     for (const [opId, { untilMs }] of this.held) if (untilMs <= this.timeMs) this.held.delete(opId);
   }
@@ -38,7 +47,7 @@ class NaiveBudget {
   spentIn(tier: Tier, period: Period, agent: AgentIdentity) {
     return sum(
       this.spent.filter(
-        (each) => within(tier, each.agent, agent) && dateOf(each.atMs, period) === dateOf(this.timeMs, period),
+        (each) => within(tier, each.agent, agent) && dateOf(each.atMs, period) === dateOf(this.periodMs, period),
       ),
     );
   }
@@ -153,7 +162,7 @@ describe('budget properties', () => {
                 });
                 break;
               }
-              model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.timeMs });
+              model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.periodMs });
               const held = opNumber === undefined ? undefined : model.held.get(opNumber);
               if (held !== undefined && held.cost > each.cost)
                 model.held.set(opNumber!, { ...held, cost: held.cost - each.cost });
@@ -184,7 +193,7 @@ describe('budget properties', () => {
             case 'restart':
               for (const { key, row } of real.drainChanges())
                 row === undefined ? store.delete(key) : store.set(key, row);
-              nowMs = model.timeMs; // what a stored date tells of the time is no finer than a day
+              nowMs = model.timeMs = model.periodMs; // what a stored date tells of the time is no finer than a day
               real = new BudgetTracker(model.caps, nowMs, usageLimits);
               real.restore(store.values(), nowMs);
               model.held.clear();

@@ -296,18 +296,6 @@ describe('budget', () => {
     expect(budget.spentUsd('acme', Date.parse('2026-11-05T00:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
   });
 
-  test('a clock set back two hours is waited for; one set back further is believed', () => {
-    const midnight = Date.parse('2026-11-05T00:00:00Z');
-    const spentAfterStepTo = (backTo: number) => {
-      const budget = tracker({}, midnight);
-      budget.record(ada, 4 * USD, {}, midnight + HOUR_MS);
-      budget.spentUsd('acme', backTo);
-      return budget.spentUsd('acme', midnight);
-    };
-    expect(spentAfterStepTo(midnight - HOUR_MS)).toEqual({ monthly: 4, daily: 4 });
-    expect(spentAfterStepTo(midnight - HOUR_MS - 1)).toEqual({ monthly: 4, daily: 0 });
-  });
-
   test('caps change at once; spend and periods stay', () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     budget.record(ada, 6 * USD, {}, NOON);
@@ -474,6 +462,7 @@ describe('budget', () => {
     expect(budget.sweep(NOON)).toBe(0);
     const nextMonth = Date.parse('2026-12-01T00:00:00Z');
     expect(budget.sweep(NOON + 24 * HOUR_MS)).toBe(1); // the usage id
+    for (let hour = -25; hour < 0; hour += 1) budget.sweep(nextMonth + hour * HOUR_MS); // else the clock is in doubt
     expect(budget.sweep(nextMonth)).toBe(0); // nothing goes before the store has it
     budget.drainChanges();
     expect(budget.sweep(nextMonth)).toBe(3); // ada, cy and the team ads

@@ -86,6 +86,7 @@ describe('the ledger in the database', () => {
         if (!isLate) {
           // Now and then more is spent than was granted, as usage records may.
           account.spent = Math.min(account.spent + random(20), account.granted + (random(19) === 0 ? 30 : 0));
+          if (random(29) === 0) account.spent = random(account.spent); // it counts the period again
           account.granted = Math.max(account.spent, account.granted - random(2) * random(50));
         }
         return rowOf(owner, {
@@ -111,6 +112,28 @@ describe('the ledger in the database', () => {
         return { owner, spent, out };
       }),
     );
+  });
+
+  test('forgets nothing of a period that a run counts again', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const run = await join('gateway');
+    const said = async (sequence: number, more: Partial<AccountRow>) => {
+      const answered = await ledgerOf(run).exchange(sequence, [rowOf('org/acme', more)]);
+      const { rows } = await client.query('SELECT spent::int, out::int FROM budget_account');
+      const granted = answered.ok ? answered.value?.map(({ grantedMicroUsd }) => grantedMicroUsd) : answered.fault;
+      return { granted, account: rows };
+    };
+    expect(await said(1, { spentMicroUsd: 400, neededMicroUsd: 100 })).toEqual({
+      granted: [500],
+      account: [{ spent: 400, out: 100 }],
+    });
+    expect(await said(2, { spentMicroUsd: 0 })).toEqual({ granted: [0], account: [{ spent: 400, out: 0 }] });
+    expect(await said(3, { neededMicroUsd: 601 })).toEqual({ granted: [0], account: [{ spent: 400, out: 0 }] });
+    expect(await said(4, { neededMicroUsd: 600 })).toEqual({ granted: [600], account: [{ spent: 400, out: 600 }] });
+    expect(await said(5, { keptMicroUsd: 600, spentMicroUsd: 450 })).toEqual({
+      granted: [600],
+      account: [{ spent: 450, out: 150 }],
+    });
   });
 
   test('settles a run: spend exactly, the rest once its reservations have expired', async () => {
