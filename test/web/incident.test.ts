@@ -11,7 +11,10 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of an incident at the da
 
 const POLICY = `name: incident
 scope: global
+limits:
+  - { id: pages, per: session, calls: 2, actions: ["web.page"], on_exceed: ask, step: 3 }
 rules:
+  - { id: pages-are-read, actions: ["web.page"], effect: allow }
   - { id: tools, actions: ["tool.call"], resources: ["web_search", "deploy"], effect: allow }
   - { id: no-rockets, actions: ["tool.call"], resources: ["launch_rocket"], effect: deny, reason: no rockets }
   - { id: releases, actions: ["deploy.run"], effect: require_approval, reason: a person decides }
@@ -128,6 +131,29 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard during an incident', 
     await page.getByRole('dialog').getByRole('button', { name: 'Deny' }).click();
     await page.getByText('Denied.', { exact: true }).waitFor();
     expect(await stateOfApproval(approvalId)).toBe('denied');
+  });
+
+  test('shows a limit that is reached, and its request, which raises it', async () => {
+    const ask = await asker('lab', 'reader');
+    const reads = (spanId: string) => ask('run-7', { spanId, action: 'web.page', resource: 'https://example.org' });
+    for (const spanId of ['a', 'b', 'c']) await reads(spanId);
+    const page = await signedIn(await approver());
+    await goTo(page, '/budgets?org_id=lab');
+    const row = page.getByRole('region', { name: 'Limits' }).getByRole('row', { name: /run-7/ });
+    await row.getByText('pages (incident)').waitFor();
+    await row.getByText('2 of 2 calls').waitFor();
+    await row.getByText('with the session').waitFor();
+    await goTo(page, '/approvals?org_id=lab');
+    const request = page.getByRole('region', { name: 'Request', exact: true });
+    await request.getByText('Raises limit pages of this session (run-7) by 3: 2 of 2 calls are used.').waitFor();
+    await request.getByRole('link', { name: 'incident · pages' }).waitFor();
+    await request.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('goes on');
+    await page.keyboard.press('Enter');
+    await page.getByText('Approved.', { exact: true }).waitFor();
+    expect((await reads('d')).decision).toBe('DECISION_ALLOW');
+    await goTo(page, '/budgets?org_id=lab');
+    await row.getByText(/ of 5 calls/).waitFor();
   });
 
   test('raises an alert for an impersonation that leads to the entry, until it is seen', async () => {

@@ -168,11 +168,10 @@ const ApprovalFacts = ({ approval }: { readonly approval: Approval }) => (
   <Facts
     rows={[
       [
-        'Rule',
-        <a
-          key="rule"
-          href={policyPath(approval.policy, approval.rule_id)}
-        >{`${approval.policy} · ${approval.rule_id}`}</a>,
+        approval.limit === null ? 'Rule' : 'Limit',
+        <a key="rule" href={policyPath(approval.policy, approval.rule_id)}>
+          {`${approval.policy} · ${approval.limit?.id ?? approval.rule_id}`}
+        </a>,
       ],
       approval.op_id !== null && [
         'Operation',

@@ -3,7 +3,7 @@ import type { LimitStatus } from '../../base/api-types.ts';
 import { count, dateTime, money, plural } from '../../base/format.ts';
 import { NEAR } from '../../standing/alert.ts';
 import { DataTable } from '../../ui/data-table.tsx';
-import { OrgMark, Tag } from '../../ui/names.tsx';
+import { OrgMark, Panel, Tag } from '../../ui/names.tsx';
 import { readAll } from '../../ui/read.ts';
 import { useResource } from '../../ui/resource.ts';
 
@@ -22,8 +22,7 @@ export function LimitsPanel({ orgId }: { readonly orgId: string }) {
   );
   if (data.length === 0) return null;
   return (
-    <div class="panel scroll">
-      <h2>Limits</h2>
+    <Panel title="Limits" class="scroll">
       <DataTable
         label="Limits"
         rows={data.slice(0, MAX_SHOWN)}
@@ -44,12 +43,13 @@ export function LimitsPanel({ orgId }: { readonly orgId: string }) {
           { title: 'Used', class: 'gauge-cell', cell: (row) => <LimitGauge row={row} /> },
           {
             title: 'Resets',
-            cell: (row) => (row.resets_at === null ? `with the ${row.per}` : dateTime(row.resets_at)),
+            cell: (row) =>
+              row.resets_at !== null ? dateTime(row.resets_at) : row.used === 0 ? '–' : `with the ${row.per}`,
           },
         ]}
       />
       {data.length > MAX_SHOWN && <p class="empty">and {plural(data.length - MAX_SHOWN, 'key')} with more room.</p>}
-    </div>
+    </Panel>
   );
 }
 
