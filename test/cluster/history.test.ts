@@ -11,6 +11,7 @@ function openHistory() {
       gateway: 'one',
       org: 'acme',
       agent: 'crawler',
+      token: 'token',
       cost: 10,
       opId: `op-${(made += 1)}`,
       askedMs,
@@ -44,22 +45,45 @@ describe('the checker of a cluster', () => {
     expect(history.mayBeHeld('acme')).toBe(10);
   });
 
-  test.each([['halt', 'acme'] as const, ['revocation', 'crawler'] as const, ['pause', 'paused'] as const])(
-    'finds what was allowed after a %s was answered',
-    (kind, of) => {
-      const { history, check } = openHistory();
-      history.add({ kind, of, askedMs: 10, answeredMs: 20, unconfirmed: ['two'], releasedMs: 100 });
-      const opId = 'paused';
-      check(19, { opId }); // asked before it was answered
-      check(30, { opId, gateway: 'two' });
-      check(98, { opId }); // answered after the release was asked for
-      check(30, { org: 'other', agent: 'other' });
-      check(30, { opId, decision: 'deny' });
-      expect(history.allowedAfterStop()).toEqual([]);
-      check(30, { opId });
-      expect(history.allowedAfterStop()).toEqual([`paused was allowed at one after the ${kind} of ${of}`]);
-    },
-  );
+  test.each([
+    ['halt', 'acme'] as const,
+    ['revocation', 'crawler'] as const,
+    ['rotation', 'token'] as const,
+    ['pause', 'paused'] as const,
+  ])('finds what was allowed after a %s was answered', (kind, of) => {
+    const { history, check } = openHistory();
+    history.add({ kind, of, askedMs: 10, answeredMs: 20, unconfirmed: ['two'], releasedMs: 100 });
+    const opId = 'paused';
+    check(19, { opId }); // asked before it was answered
+    check(30, { opId, gateway: 'two' });
+    check(98, { opId }); // answered after the release was asked for
+    check(30, { org: 'other', agent: 'other', token: 'other' });
+    check(30, { opId, decision: 'deny' });
+    expect(history.allowedAfterStop()).toEqual([]);
+    check(30, { opId });
+    expect(history.allowedAfterStop()).toEqual([`paused was allowed at one after the ${kind} of ${of}`]);
+  });
+
+  test('finds two winners of one token, and two good tokens of one agent', () => {
+    const { history, check } = openHistory();
+    const [one, other] = ['first', 'second'].map((token) => ({ agent: 'crawler', token }));
+    const contest = { kind: 'contest', rivals: [one!, other!], askedMs: 0 } as const;
+    history.add({ ...contest, of: 'token', accepted: 1, answeredMs: 10, unconfirmed: ['two'] });
+    history.add({ ...contest, of: 'agent', accepted: 2, answeredMs: 10, unconfirmed: ['two'] });
+    check(9, { token: 'first' }); // asked before all was answered
+    check(11, { token: 'first', gateway: 'two' });
+    check(12, { token: 'first', decision: 'deny' });
+    check(13, { token: 'second' });
+    expect(history.wonTwice()).toEqual([]);
+    check(14, { token: 'first', gateway: 'three' });
+    const rivals = 'crawler by first and crawler by second';
+    expect(history.wonTwice()).toEqual([
+      `${rivals} were both allowed afterwards`,
+      `${rivals} were both allowed afterwards`,
+    ]);
+    history.add({ ...contest, of: 'token', accepted: 2 });
+    expect(history.wonTwice()).toHaveLength(3);
+  });
 
   test('finds a decision that is in no log, or in another place', () => {
     const { history, check } = openHistory();

@@ -1,7 +1,7 @@
 /** Clients of a cluster that fails: what they ask and are answered is kept, to be judged afterwards. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { type CheckCall, ClusterHistory, type StopCall } from './cluster-history.ts';
+import { type CheckCall, ClusterHistory, type ContestCall, type StopCall } from './cluster-history.ts';
 import { eventually } from './eventually.ts';
 import type { FaultyCluster, FaultyGateway } from './faulty-cluster.ts';
 import { ADMIN_KEY } from './gateway.ts';
@@ -24,6 +24,8 @@ type Answer = { readonly status: number; readonly body: any; readonly unconfirme
 export class ClusterClients {
   readonly history = new ClusterHistory();
   readonly counts = { cutOff: 0, unconfirmed: 0 };
+  /** Each has won a token, and nobody has changed that since. */
+  readonly winners: ClusterAgent[] = [];
   readonly #cluster: FaultyCluster;
   readonly #random: () => number;
   #made = 0;
@@ -49,6 +51,7 @@ export class ClusterClients {
       gateway: gateway.name,
       org,
       agent: name,
+      token,
       cost,
       opId: `${traceId}:s`,
       askedMs: performance.now(),
@@ -104,15 +107,69 @@ export class ClusterClients {
     if (answer?.status === 200) Object.assign(complete, { answeredMs: performance.now() });
   }
 
-  /** Halts orgs, deregisters agents and pauses operations, each of which is then tried at every gateway. */
+  /** Halts orgs, deregisters agents, pauses operations and has tokens contested, and tries each at every gateway. */
   async operate(name: string, isOver: () => boolean): Promise<void> {
     for (let nth = 0; !isOver(); nth += 1) {
       const agent = await this.register(`${name}-${nth}`, `${name}-${nth}-agent`, 0);
       if (isOver()) return;
-      if (nth % 3 === 0) await this.#halt(agent);
-      else if (nth % 3 === 1) await this.#deregister(agent);
-      else await this.#pause(agent);
+      if (nth % 4 === 0) await this.#halt(agent);
+      else if (nth % 4 === 1) await this.#contest(agent);
+      else if (nth % 4 === 2) await this.#pause(agent);
+      else await this.#deregister(agent);
     }
+  }
+
+  /** At two gateways at once: its token is replaced, others want one token, and it is removed and registered. */
+  async #contest(agent: ClusterAgent): Promise<void> {
+    const { org, name, token } = agent;
+    const rotated = ['x', 'y'].map((letter) => ({ ...agent, token: `${letter}-${token}` }));
+    if (!(await this.#compete('agent', rotated, [token]))) return;
+    const wanted = `wanted-${token}`;
+    const rivals = ['a', 'b'].map((letter) => ({ org, name: `${name}-${letter}`, token: wanted, cost: 0 }));
+    await this.#compete('token', rivals, []);
+    const [first, second] = this.#twoGateways();
+    const removal = { kind: 'rotation', askedMs: performance.now() } as const;
+    const stops = rotated.map((each) => this.history.add<StopCall>({ ...removal, of: each.token }));
+    const answers = await Promise.all([
+      this.#claim(first, { ...agent, token: `last-${token}` }),
+      this.#ask(second, 'DELETE', `/api/v1/agents/${org}/search/${name}`),
+    ]);
+    const unconfirmed = unconfirmedOf(answers);
+    if (unconfirmed === undefined || !answers.some(isDone)) return;
+    for (const stop of stops) Object.assign(stop, { answeredMs: performance.now(), unconfirmed });
+    await this.#useAll(rotated);
+  }
+
+  /** Registers both at two gateways at once. False: what became of these is not certain. */
+  async #compete(
+    of: 'token' | 'agent',
+    rivals: readonly ClusterAgent[],
+    replaced: readonly string[],
+  ): Promise<boolean> {
+    const askedMs = performance.now();
+    const named = rivals.map(({ name, token }) => ({ agent: name, token }));
+    const contest = this.history.add<ContestCall>({ kind: 'contest', of, rivals: named, askedMs });
+    const stops = replaced.map((token) => this.history.add<StopCall>({ kind: 'rotation', of: token, askedMs }));
+    const gateways = this.#twoGateways();
+    const answers = await Promise.all(rivals.map((rival, at) => this.#claim(gateways[at]!, rival)));
+    contest.accepted = answers.filter(isDone).length;
+    if (of === 'token' && contest.accepted === 1) this.winners.push(rivals[answers.findIndex(isDone)]!);
+    const unconfirmed = unconfirmedOf(answers);
+    if (unconfirmed === undefined) return false;
+    const answered = { answeredMs: performance.now(), unconfirmed };
+    for (const call of [contest, ...(contest.accepted > 0 ? stops : [])]) Object.assign(call, answered);
+    await this.#useAll([...rivals, ...replaced.map((token) => ({ ...rivals[0]!, token }))]);
+    return true;
+  }
+
+  #claim(gateway: FaultyGateway, { org, name, token }: ClusterAgent): Promise<Answer | undefined> {
+    const agent = { org_id: org, team_id: 'search', agent_id: name };
+    return this.#ask(gateway, 'POST', '/api/v1/agents', { agent, credential_token: token });
+  }
+
+  async #useAll(agents: readonly ClusterAgent[]): Promise<void> {
+    const { gateways } = this.#cluster;
+    await Promise.all(agents.flatMap((agent) => gateways.map((gateway) => this.check(gateway, agent))));
   }
 
   async #halt(agent: ClusterAgent): Promise<void> {
@@ -198,8 +255,27 @@ export class ClusterClients {
     return gateways[Math.floor(this.#random() * gateways.length)]!;
   }
 
+  #twoGateways(): readonly [FaultyGateway, FaultyGateway] {
+    const { gateways } = this.#cluster;
+    const first = Math.floor(this.#random() * gateways.length);
+    const second = (first + 1 + Math.floor(this.#random() * (gateways.length - 1))) % gateways.length;
+    return [gateways[first]!, gateways[second]!];
+  }
+
   #newTrace(): string {
     this.#made += 1;
     return `t${this.#made}`;
   }
+}
+
+const isDone = (answer: Answer | undefined): boolean => answer !== undefined && answer.status < 300;
+
+/** The gateways that the answers name. Undefined: one of them does not say what became of what was asked. */
+function unconfirmedOf(answers: readonly (Answer | undefined)[]): readonly string[] | undefined {
+  const names: string[] = [];
+  for (const answer of answers) {
+    if (answer === undefined || answer.unconfirmed.includes('database')) return undefined;
+    names.push(...answer.unconfirmed);
+  }
+  return names;
 }

@@ -12,6 +12,7 @@ export type CheckCall = Asked & {
   readonly org: string;
   /** Whose credential was presented. */
   readonly agent: string;
+  readonly token: string;
   readonly cost: number;
   readonly opId: string;
   decision?: 'allow' | 'deny';
@@ -28,19 +29,29 @@ export type UsageCall = Asked & {
 };
 /** From its answer on, no check that it covers may be allowed, but at gateways that it names as unconfirmed. */
 export type StopCall = Asked & {
-  readonly kind: 'halt' | 'revocation' | 'pause';
-  /** An org that is halted, an agent that is deregistered, or an operation that is paused. */
+  readonly kind: 'halt' | 'revocation' | 'rotation' | 'pause';
+  /** An org that is halted, an agent that is deregistered, a token that is replaced, or an operation that is paused. */
   readonly of: string;
   unconfirmed?: readonly string[];
   /** When its release was asked for. */
   releasedMs?: number;
 };
-type Call = CheckCall | CompleteCall | UsageCall | StopCall;
+/** Registrations at several gateways at once that one of at most may be good after: of one token, or of one agent. */
+export type ContestCall = Asked & {
+  readonly kind: 'contest';
+  readonly of: 'token' | 'agent';
+  readonly rivals: readonly { readonly agent: string; readonly token: string }[];
+  /** How many of them were answered with success. */
+  accepted?: number;
+  unconfirmed?: readonly string[];
+};
+type Call = CheckCall | CompleteCall | UsageCall | StopCall | ContestCall;
 
 /** Returns the part that a check must share with what was stopped. */
 const STOPPED: Readonly<Record<StopCall['kind'], (check: CheckCall) => string>> = {
   halt: ({ org }) => org,
   revocation: ({ agent }) => agent,
+  rotation: ({ token }) => token,
   pause: ({ opId }) => opId,
 };
 
@@ -98,6 +109,21 @@ export class ClusterHistory {
         .filter(({ askedMs, gateway }) => askedMs > answeredMs && !unconfirmed.includes(gateway))
         .filter((check) => (check.answeredMs ?? Infinity) < releasedMs)
         .map(({ opId, gateway }) => `${opId} was allowed at ${gateway} after the ${kind} of ${of}`);
+    });
+  }
+
+  /** Contests with more than one winner. */
+  wonTwice(): readonly string[] {
+    const checks = this.of('check').filter(({ decision }) => decision === 'allow');
+    return this.of('contest').flatMap(({ of, rivals, accepted = 0, answeredMs, unconfirmed = [] }) => {
+      const names = rivals.map(({ agent, token }) => `${agent} by ${token}`).join(' and ');
+      if (of === 'token' && accepted > 1) return [`${names} were both accepted`];
+      if (answeredMs === undefined) return [];
+      const after = checks.filter(({ askedMs, gateway }) => askedMs > answeredMs && !unconfirmed.includes(gateway));
+      const good = rivals.filter((rival) =>
+        after.some((each) => each.agent === rival.agent && each.token === rival.token),
+      );
+      return good.length > 1 ? [`${names} were both allowed afterwards`] : [];
     });
   }
 

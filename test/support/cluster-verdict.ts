@@ -66,6 +66,16 @@ export async function expectFreeMoney(
   return true;
 }
 
+/** Expects every gateway to know those that have won a token for which agents registered at several at once. */
+export async function expectWinners({ gateways }: FaultyCluster, clients: ClusterClients): Promise<void> {
+  for (const winner of clients.winners)
+    for (const gateway of gateways)
+      await eventually(async () => {
+        const { call, reason } = await clients.check(gateway, winner);
+        expect({ gateway: gateway.name, winner, decision: call.decision, reason }).toMatchObject({ decision: 'allow' });
+      }, BACK_WITHIN_MS);
+}
+
 /** Every answered decision is in the log of one gateway, under the number that the answer had, in unbroken chains. */
 export async function expectWholeLogs({ gateways }: FaultyCluster, history: ClusterHistory): Promise<void> {
   const logs = new Map(

@@ -1,13 +1,14 @@
-/** Three gateways and a PostgreSQL that can be made to fail: killed, stopped, cut off, delayed, with wrong clocks. */
+/** Three gateways, a PostgreSQL and a NATS that can be made to fail: killed, stopped, cut off, with wrong clocks. */
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { startTestPostgres } from './database-server.ts';
 import { eventually } from './eventually.ts';
+import { FaultyDatabase } from './faulty-database.ts';
 import { startTestGateway, type TestGateway } from './gateway.ts';
+import type { TestNats } from './nats.ts';
 import { startProxy, type TestProxy } from './proxy.ts';
 
 const CLOCK = new URL('./clock-offset.mjs', import.meta.url).href;
@@ -15,15 +16,24 @@ const START_WITHIN_MS = 60_000;
 
 export class FaultyGateway {
   readonly name: string;
+  /** To the database. */
   readonly proxy: TestProxy;
+  /** To NATS, where that carries the messages. */
+  readonly bus: TestProxy | undefined;
   readonly #env: Readonly<Record<string, string>>;
   readonly #dataDir: string;
   readonly #clock: string;
   running: TestGateway | undefined;
 
-  constructor(name: string, proxy: TestProxy, dataDir: string, env: Readonly<Record<string, string>>) {
+  constructor(
+    name: string,
+    { proxy, bus }: Pick<FaultyGateway, 'proxy' | 'bus'>,
+    dataDir: string,
+    env: Readonly<Record<string, string>>,
+  ) {
     this.name = name;
     this.proxy = proxy;
+    this.bus = bus;
     this.#dataDir = dataDir;
     this.#clock = `${dataDir}.clock`;
     this.#env = { ...env, SVC_NODE_NAME: name, CLOCK_OFFSET: this.#clock, NODE_OPTIONS: `--import=${CLOCK}` };
@@ -59,6 +69,8 @@ export type FaultyClusterOptions = {
   readonly policy: string;
   /** The URL of a database that is not to be killed; undefined: one of its own, that may be. */
   readonly databaseUrl?: string;
+  /** The bus; undefined: PostgreSQL is. */
+  readonly nats?: TestNats | undefined;
   /** More settings of all gateways. */
   readonly env?: Readonly<Record<string, string>>;
 };
@@ -67,16 +79,19 @@ export type FaultyCluster = {
   readonly gateways: readonly FaultyGateway[];
   /** Not behind any of the proxies. */
   readonly databaseUrl: string;
-  /** Without a checkpoint, as when the machine dies; it comes back by itself. */
-  killDatabase(): void;
+  /** Undefined where the database is that of others. */
+  readonly database: FaultyDatabase | undefined;
+  readonly nats: TestNats | undefined;
+  /** Copies the database. What is returned has the copy take over, for all gateways: what was written since is lost. */
+  copyDatabase(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 };
 
 export async function startFaultyCluster(options: FaultyClusterOptions): Promise<FaultyCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-faulty-'));
-  const { policy, databaseUrl } = options;
-  const own = databaseUrl === undefined ? await startTestPostgres({ dataDir: folder }) : undefined;
-  const database = databaseUrl ?? own!.url;
+  const { policy, databaseUrl, nats } = options;
+  const own = databaseUrl === undefined ? await FaultyDatabase.start(folder) : undefined;
+  const direct = (): string => databaseUrl ?? own!.url;
   const env = {
     SVC_CLUSTER: 'on',
     SVC_POLICY_PATH: policy,
@@ -88,10 +103,12 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
   };
   const gateways = await Promise.all(
     ['one', 'two', 'three'].map(async (name) => {
-      const url = new URL(database);
+      const url = new URL(direct());
       const proxy = await startProxy(url.host);
       url.host = proxy.address;
-      return new FaultyGateway(name, proxy, join(folder, name), { ...env, SVC_DATABASE_URL: url.href });
+      const bus = nats && (await startProxy(new URL(nats.url).host));
+      const own = { SVC_DATABASE_URL: url.href, ...(bus && { SVC_BUS_URL: `nats://${bus.address}` }) };
+      return new FaultyGateway(name, { proxy, bus }, join(folder, name), { ...env, ...own });
     }),
   );
   // The first makes the tables.
@@ -99,65 +116,106 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
   await Promise.all(gateways.slice(1).map((gateway) => gateway.start()));
   return {
     gateways,
-    databaseUrl: database,
-    killDatabase: () => {
-      const path = join(folder, 'postgres', 'cluster', 'postmaster.pid');
-      if (existsSync(path)) process.kill(Number(readFileSync(path, 'utf8').split('\n')[0]), 'SIGKILL');
+    get databaseUrl() {
+      return direct();
+    },
+    database: own,
+    nats,
+    copyDatabase: async () => {
+      const takeOver = await own!.copy();
+      return async () => {
+        await takeOver();
+        for (const { proxy } of gateways) proxy.pointTo(new URL(direct()).host);
+      };
     },
     close: async () => {
       await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
-      await Promise.all(gateways.map(({ proxy }) => proxy.close()));
-      await own?.stop(0);
+      await Promise.all(gateways.flatMap(({ proxy, bus }) => [proxy.close(), bus?.close()]));
+      await own?.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** Each does its harm, waits, and makes it good again. */
+type Fault = (cluster: FaultyCluster, gateway: FaultyGateway, ms: number) => Promise<void>;
+
+/**
+ * Each does its harm, waits, and makes it good again. A gateway may have one trouble of each kind at a time, and the
+ * database and NATS one for all.
+ */
 export const FAULTS = {
-  'kill -9': async (_: FaultyCluster, gateway: FaultyGateway, ms: number) => {
-    await gateway.stop('SIGKILL');
-    await sleep(ms);
-    await startAgain(gateway);
+  process: {
+    'kill -9': async (_, gateway, ms) => {
+      await gateway.stop('SIGKILL');
+      await sleep(ms);
+      await startAgain(gateway);
+    },
+    SIGTERM: async (_, gateway, ms) => {
+      await gateway.stop('SIGTERM');
+      await sleep(ms);
+      await startAgain(gateway);
+    },
+    'killed while leaving': async (_, gateway, ms) => {
+      gateway.running?.process.kill('SIGTERM');
+      await sleep(ms / 20);
+      await gateway.stop('SIGKILL');
+      await startAgain(gateway);
+    },
+    SIGSTOP: async (_, gateway, ms) => {
+      gateway.running?.process.kill('SIGSTOP');
+      await sleep(2 * ms);
+      gateway.running?.process.kill('SIGCONT');
+    },
   },
-  SIGTERM: async (_: FaultyCluster, gateway: FaultyGateway, ms: number) => {
-    await gateway.stop('SIGTERM');
-    await sleep(ms);
-    await startAgain(gateway);
+  network: {
+    'database out of reach': async (_, { proxy }, ms) => {
+      proxy.refuse();
+      await sleep(2 * ms);
+      proxy.serve();
+    },
+    'database half open': async (_, { proxy }, ms) => {
+      proxy.freeze();
+      await sleep(2 * ms);
+      proxy.thaw();
+    },
+    'database far away': async (_, { proxy }, ms) => {
+      proxy.delay(20 + ms / 20);
+      await sleep(2 * ms);
+      proxy.delay(0);
+    },
+    'connections cut': async (_, { proxy }) => proxy.cut(),
   },
-  SIGSTOP: async (_: FaultyCluster, gateway: FaultyGateway, ms: number) => {
-    gateway.running?.process.kill('SIGSTOP');
-    await sleep(2 * ms);
-    gateway.running?.process.kill('SIGCONT');
+  clock: {
+    'clock set ahead': (_, gateway, ms) => misled(gateway, 3_600_000, 2 * ms),
+    'clock set back': (_, gateway, ms) => misled(gateway, -3_600_000, 2 * ms),
+    /** Long enough for the gateway to follow. */
+    'clock set back for longer': (_, gateway, ms) => misled(gateway, -3_600_000, 12_000 + ms),
   },
-  'database out of reach': async (_: FaultyCluster, { proxy }: FaultyGateway, ms: number) => {
-    proxy.refuse();
-    await sleep(2 * ms);
-    proxy.serve();
+  bus: {
+    'NATS out of reach': async (_, { bus }, ms) => {
+      bus?.refuse();
+      await sleep(2 * ms);
+      bus?.serve();
+    },
   },
-  'database half open': async (_: FaultyCluster, { proxy }: FaultyGateway, ms: number) => {
-    proxy.freeze();
-    await sleep(2 * ms);
-    proxy.thaw();
+  database: {
+    'database killed': async ({ database }) => {
+      database?.kill();
+      await sleep(2_000);
+    },
   },
-  'database far away': async (_: FaultyCluster, { proxy }: FaultyGateway, ms: number) => {
-    proxy.delay(20 + ms / 20);
-    await sleep(2 * ms);
-    proxy.delay(0);
+  NATS: {
+    'NATS killed': async ({ nats }, _, ms) => {
+      await nats?.kill();
+      await sleep(ms);
+      await nats?.restart();
+    },
   },
-  'connections cut': async (_: FaultyCluster, { proxy }: FaultyGateway) => proxy.cut(),
-  'clock set ahead': (_: FaultyCluster, gateway: FaultyGateway, ms: number) => misled(gateway, 3_600_000, ms),
-  'clock set back': (_: FaultyCluster, gateway: FaultyGateway, ms: number) => misled(gateway, -3_600_000, ms),
-  'database killed': async (cluster: FaultyCluster) => {
-    cluster.killDatabase();
-    await sleep(2_000);
-  },
-} as const;
-export type FaultName = keyof typeof FAULTS;
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Fault>>>>;
 
 async function misled(gateway: FaultyGateway, offsetMs: number, ms: number): Promise<void> {
   gateway.setClock(offsetMs);
-  await sleep(2 * ms);
+  await sleep(ms);
   gateway.setClock(0);
 }
 

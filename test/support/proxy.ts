@@ -23,6 +23,8 @@ export type TestProxy = {
    */
   cutAt(text: string, when: 'asked' | 'answered'): void;
   serve(): void;
+  /** Leads new connections to another `host:port`; those that are there stay. */
+  pointTo(target: string): void;
   /** Connections accepted so far. */
   readonly accepted: () => number;
   /**
@@ -43,7 +45,7 @@ export async function throughProxy(direct: string): Promise<{ readonly url: URL;
 }
 
 export async function startProxy(target: string): Promise<TestProxy> {
-  const [host = '', port = ''] = target.split(':');
+  let [host = '', port = ''] = target.split(':');
   const sockets = new Set<Socket>();
   let isFrozen = false;
   let isRefusing = false;
@@ -116,6 +118,9 @@ export async function startProxy(target: string): Promise<TestProxy> {
     serve: () => {
       isRefusing = false;
       last = undefined;
+    },
+    pointTo: (other) => {
+      [host = '', port = ''] = other.split(':');
     },
     accepted: () => accepted,
     roundTrips: () => roundTrips,

@@ -119,11 +119,11 @@ describe('caps of a cluster', () => {
     const [one, two, three] = cluster.gateways;
     await eventually(() => expect(history.stops.length).toBeGreaterThan(0), 90_000);
     await Promise.all([
-      FAULTS['kill -9'](cluster, two!, 500),
-      FAULTS.SIGSTOP(cluster, three!, 750),
-      sleep(500).then(() => FAULTS['database out of reach'](cluster, one!, 750)),
+      FAULTS.process['kill -9'](cluster, two!, 500),
+      FAULTS.process.SIGSTOP(cluster, three!, 750),
+      sleep(500).then(() => FAULTS.network['database out of reach'](cluster, one!, 750)),
     ]);
-    await FAULTS['clock set back'](cluster, three!, 500);
+    await FAULTS.clock['clock set back'](cluster, three!, 500);
     isOver = true;
     await Promise.all(load);
     useAll();
