@@ -162,6 +162,7 @@ describe('tidy', () => {
     'get-east-asian-width': ['src/cli/terminal/width.ts'],
     'ipaddr.js': ['src/core/base/client-address.ts', 'src/webhooks/address.ts'],
     'hdr-histogram-js': ['src/load/measurements.ts'],
+    'jq-wasm': ['src/cli/terminal/jq.ts'], // jq itself, of no other dependencies, loaded for --jq alone
     lmdb: ['src/stores/embedded/lmdb.ts'], // reads the store of earlier releases once
     msgpackr: ['src/threads/codec.ts'],
     'msgpackr-extract': [], // of lmdb; named to keep all who install the package to one release of it

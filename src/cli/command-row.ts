@@ -16,6 +16,8 @@ export type CommandRow = {
   readonly isDefault?: boolean;
   readonly summary: string;
   readonly options?: readonly OptionRow[];
+  /** Default: an answer, as text, JSON or YAML. A list may also be CSV; text is nothing else. */
+  readonly prints?: 'list' | 'text';
   /** The words that its argument may be, for completion. */
   readonly argumentWords?: readonly string[];
   readonly example: string;

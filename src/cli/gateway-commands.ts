@@ -35,6 +35,7 @@ export const GATEWAY_COMMANDS: readonly CommandRow[] = [
       },
       { flags: '--print-config', meaning: 'only show every setting, secrets masked' },
     ],
+    prints: 'list',
     example: 'SVC_DATA_DIR=./data svc serve',
     load: async () => {
       refuseOldNode(); // which could not even read what follows

@@ -13,7 +13,7 @@ export type HelpText =
 const WIDTH = 80;
 
 const GLOBAL_OPTIONS =
-  'Everywhere: --context <name>  --api-url <url>  --api-key <key>  --debug  --help\n            -o, --output table|json|yaml|wide|csv  --columns <a,b>  --no-headers';
+  'Everywhere: --context <name>  --api-url <url>  --api-key <key>  --debug  --help\n  -o, --output json|yaml|wide|csv  --jq <filter>  --columns <a,b>  --no-headers';
 
 export function withHelp(command: Command, text: HelpText): Command {
   const layout = {

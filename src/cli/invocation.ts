@@ -2,7 +2,9 @@
 import { type ExitStatus, usageError } from './errors.ts';
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const;
-export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+/** JSON that a filter of jq makes something else of. */
+export type Filtered = { readonly jq: string };
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number] | Filtered;
 
 /** How lists may be shown besides. */
 export const LIST_FORMATS = ['wide', 'csv'] as const;

@@ -4,7 +4,15 @@ import { packageVersion } from '../system/package-files.ts';
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from './command-row.ts';
 import { EXIT } from './errors.ts';
 import { meaningOf, withHelp } from './help.ts';
-import { type Globals, type Invocation, LIST_FORMATS, Options, OUTPUT_FORMATS, type Run } from './invocation.ts';
+import {
+  type Filtered,
+  type Globals,
+  type Invocation,
+  LIST_FORMATS,
+  Options,
+  OUTPUT_FORMATS,
+  type Run,
+} from './invocation.ts';
 import { printableLines } from './terminal/printable.ts';
 
 type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
@@ -53,25 +61,29 @@ export async function parseCommandLine(
 
 /** The global options as they were given. */
 type Given = Omit<Globals, 'output' | 'layout'> & {
-  readonly output: Globals['output'] | (typeof LIST_FORMATS)[number];
+  readonly output?: Exclude<Globals['output'], Filtered> | (typeof LIST_FORMATS)[number];
+  readonly jq?: string;
   readonly columns?: string;
   readonly headers: boolean;
 };
 
-/** How a list is laid out is nothing to commands that show none. */
-function globalsOf({ output, columns, headers, ...rest }: Given, command: Command, row: CommandRow): Globals {
+/** How a list is laid out is nothing to commands that show none, and no filter of JSON to those without any. */
+function globalsOf({ output, jq, columns, headers, ...rest }: Given, command: Command, row: CommandRow): Globals {
   const isOfList = output === 'wide' || output === 'csv';
   const [asked] = [
     ...(isOfList ? [`--output ${output}`] : []),
     ...(columns === undefined ? [] : ['--columns']),
     ...(headers ? [] : ['--no-headers']),
   ];
-  const words = wordsOf(row);
-  if (asked !== undefined && words.at(-1) !== 'ls' && words.at(-1) !== 'logs')
-    command.error(`error: ${asked} is for lists: the ls commands, and logs`);
+  if (asked !== undefined && row.prints !== 'list')
+    command.error(`error: ${asked} is for lists, such as svc ops ls, and this command prints none`);
+  if (jq !== undefined && row.prints === 'text')
+    command.error('error: --jq filters JSON, and this command prints none');
+  if (jq !== undefined && (asked ?? output ?? 'json') !== 'json')
+    command.error(`error: --jq filters JSON; leave out ${asked ?? `--output ${output}`}`);
   return {
     ...rest,
-    output: isOfList ? 'table' : output,
+    output: jq === undefined ? (isOfList ? 'table' : (output ?? 'table')) : { jq },
     layout: {
       kind: isOfList ? output : 'fitted',
       columns: columns?.split(',').map((title) => title.trim()),
@@ -142,7 +154,8 @@ const globalOptions = (): readonly Option[] => [
   new Option('--context <name>'),
   new Option('--api-url <url>'),
   new Option('--api-key <key>'),
-  new Option('-o, --output <format>').choices([...OUTPUT_FORMATS, ...LIST_FORMATS]).default('table'),
+  new Option('-o, --output <format>').choices([...OUTPUT_FORMATS, ...LIST_FORMATS]),
+  new Option('--jq <filter>'),
   new Option('--columns <titles>'),
   new Option('--no-headers'),
   new Option('--debug'),

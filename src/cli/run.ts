@@ -8,6 +8,9 @@ export async function runCommandLine(argv: readonly string[], env: NodeJS.Proces
   try {
     const parsed = await parseCommandLine([...COMMANDS, ...HIDDEN_COMMANDS], GROUPS, argv);
     if (parsed.kind === 'over') return parsed.status;
+    const { output } = parsed.invocation.globals;
+    // Before anything is done: a mistyped filter must not swallow the only showing of a new key.
+    if (typeof output === 'object') await (await import('./terminal/jq.ts')).refuseWrongFilter(output.jq);
     return (await parsed.run({ ...parsed.invocation, env })) ?? undefined;
   } catch (error) {
     process.stderr.write(renderError(error, argv.includes('--debug')));

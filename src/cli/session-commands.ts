@@ -47,6 +47,7 @@ export const SESSION_COMMANDS: readonly CommandRow[] = [
   {
     synopsis: 'context ls',
     summary: 'list contexts and their sessions',
+    prints: 'list',
     example: 'svc context ls',
     load: async () => (await import('./commands/context.ts')).ls,
   },

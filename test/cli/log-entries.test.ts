@@ -38,7 +38,9 @@ describe('log entries', () => {
       stdout: '',
       stderr: 'error: there is no column when\nThe columns are time, id, event, who, operation, what.\n',
     });
-    expect((await svc('status --output csv')).stderr).toContain('error: --output csv is for lists: the ls commands');
+    expect((await svc('status --output csv')).stderr).toContain(
+      'error: --output csv is for lists, such as svc ops ls, and this command prints none',
+    );
   });
 
   test('the log says who acted, where that was not the agent', async () => {

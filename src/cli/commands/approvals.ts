@@ -1,9 +1,9 @@
 /** `svc approvals ls|show|approve|deny|watch`: what agents ask people for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mayPass } from '../errors.ts';
-import type { Invocation, Run } from '../invocation.ts';
+import type { Invocation, OutputFormat, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
-import { jsonText, note, show, showTable, writeLines, writeOut, yamlText } from '../terminal/output.ts';
+import { note, show, showNext, showTable } from '../terminal/output.ts';
 import { interruptible } from '../terminal/prompt.ts';
 import { awayAt, type Column, cellText, type Row } from '../terminal/table.ts';
 import { APPROVALS, approvalLines, outcomeOf, pathOf } from './approval-lines.ts';
@@ -139,7 +139,7 @@ async function newestOf(api: Api, org: string | undefined, waiting: () => Promis
   return { first, look };
 }
 
-function newLines(format: 'table' | 'json' | 'yaml'): Inbox {
+function newLines(format: OutputFormat): Inbox {
   let isLost = false;
   return {
     left: new AbortController().signal,
@@ -152,12 +152,8 @@ function newLines(format: 'table' | 'json' | 'yaml'): Inbox {
       isLost = false;
       for (const approval of approvals.toReversed()) {
         const { id, agent, action, resource, state } = approval;
-        if (format === 'json') writeOut(jsonText(approval));
-        else if (format === 'yaml') writeOut(`---\n${await yamlText(approval)}`);
-        else {
-          const shown = [id, agentText(agent), action, resource, ...(state === 'pending' ? [] : [state])];
-          writeLines([shown.map(cellText).join('  ')]);
-        }
+        const shown = [id, agentText(agent), action, resource, ...(state === 'pending' ? [] : [state])];
+        await showNext(format, approval, () => shown.map(cellText).join('  '));
       }
     },
   };

@@ -10,6 +10,7 @@ const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--api-url <url>', meaning: 'use this gateway' },
   { flags: '--api-key <key>', meaning: 'use this API key' },
   { flags: '-o, --output <format>', meaning: 'print in this format', choices: [...OUTPUT_FORMATS, ...LIST_FORMATS] },
+  { flags: '--jq <filter>', meaning: 'print what this filter of jq makes of the JSON' },
   { flags: '--columns <titles>', meaning: 'only these columns of a list' },
   { flags: '--no-headers', meaning: 'a list without its heading' },
   { flags: '--debug', meaning: 'show the stack of an error' },

@@ -1,12 +1,12 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
 import { mayPass, UnreachableError, usageError } from '../errors.ts';
-import type { Invocation, Options, OutputFormat } from '../invocation.ts';
+import type { Globals, Invocation, Options } from '../invocation.ts';
 import { Api, missingNote } from '../remote/api.ts';
 import type { Query } from '../remote/http.ts';
-import { dim, green, jsonText, note, red, showTable, writeLines, writeOut, yamlText } from '../terminal/output.ts';
+import { chosenColumns, dim, green, note, red, showNext, showTable, writeLines } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
-import { type Column, cellText, type Row, valueAt } from '../terminal/table.ts';
+import { type Column, csvLines, type Row, textOf, valueAt } from '../terminal/table.ts';
 import { timeAgo } from '../terminal/words.ts';
 import { type AgentFilter, agentFilter, agentText, limitOf, moreNote } from './listing.ts';
 import { OpNames } from './op-name.ts';
@@ -56,7 +56,7 @@ export async function run(invocation: Invocation): Promise<void> {
   const { rows, nextCursor, incomplete } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
   const entries = [...rows].reverse();
   if (options.isSet('follow'))
-    return follow({ api, query, head, first: entries, isCut: nextCursor !== null, format: globals.output });
+    return follow({ api, query, head, first: entries, isCut: nextCursor !== null, write: entryWriter(globals) });
   await showTable(globals, {
     value: { entries, next_cursor: nextCursor },
     columns: COLUMNS,
@@ -115,13 +115,13 @@ type Following = {
   readonly first: readonly Row[];
   /** There are older ones, which are not shown. */
   readonly isCut: boolean;
-  readonly format: OutputFormat;
+  readonly write: (entry: Row) => Promise<void>;
 };
 
 /** Ends only with the process. Each entry is one line of JSON, or one document of YAML. */
 async function follow(following: Following): Promise<never> {
-  const { first, format, head } = following;
-  for (const entry of first) await writeEntry(entry, format);
+  const { first, write, head } = following;
+  for (const entry of first) await write(entry);
   const poll = head?.gateway === undefined ? followOne(following) : followAll(following, head);
   let isAway = false;
   for (;;) {
@@ -141,7 +141,7 @@ async function follow(following: Following): Promise<never> {
 type Poll = () => Promise<void>;
 
 /** The log of a gateway that is alone. */
-function followOne({ api, query, head: headBefore, first, format }: Following): Poll {
+function followOne({ api, query, head: headBefore, first, write }: Following): Poll {
   let seen = headBefore;
   let lastId = Math.max(idOf(first.at(-1)) ?? 0, headBefore?.id ?? 0);
   return async () => {
@@ -154,7 +154,7 @@ function followOne({ api, query, head: headBefore, first, format }: Following): 
     const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
     const since = laterOf(query.since, seen, isAnother ? undefined : head);
     const { rows } = await api.list(PATH, 'entries', { query: { ...query, since }, isEnough: isKnown });
-    for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
+    for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await write(entry);
     lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
     seen = head;
   };
@@ -167,7 +167,7 @@ const CLOCKS_DIFFER_MS = 5_000;
  * The logs of all gateways. Each numbers its entries by itself, so the newest that was shown is kept of each. While one
  * does not answer, all that has come since is looked through again, so that its entries are shown once it does.
  */
-function followAll({ api, query, first, isCut, format }: Following, head: Head): Poll {
+function followAll({ api, query, first, isCut, write }: Following, head: Head): Poll {
   const shown = new Map<string, Head>();
   const isNew = (entry: Row): boolean => {
     const found = headIn(entry);
@@ -186,7 +186,7 @@ function followAll({ api, query, first, isCut, format }: Following, head: Head):
     const from = new Date(fromMs).toISOString();
     const since = typeof query.since === 'string' && query.since > from ? query.since : from;
     const { rows, incomplete } = await api.list(PATH, 'entries', { query: { ...query, since } });
-    for (const entry of [...rows].reverse()) if (isNew(entry)) await writeEntry(entry, format);
+    for (const entry of [...rows].reverse()) if (isNew(entry)) await write(entry);
     const names = incomplete.join(', ');
     if (names !== '' && names !== missing) note(missingNote(incomplete));
     missing = names;
@@ -210,17 +210,6 @@ function laterOf(since: Query[string], seen: Head | undefined, head: Head | unde
 }
 
 const idOf = (entry: Row | undefined): number | undefined => (typeof entry?.id === 'number' ? entry.id : undefined);
-
-async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
-  switch (format) {
-    case 'table':
-      return writeLines([lineOf(entry)]);
-    case 'json':
-      return writeOut(jsonText(entry));
-    case 'yaml':
-      return writeOut(`---\n${await yamlText(entry)}`);
-  }
-}
 
 /** In a cluster, the gateway precedes the id. At the end: who did it, if not the agent itself. */
 const COLUMNS: readonly Column[] = [
@@ -250,11 +239,17 @@ function whatOf(entry: Row): string {
 
 const tintOf = ({ decision }: Row) => (decision === 'deny' ? red : decision === 'allow' ? green : dim);
 
-/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …` */
-const lineOf = (entry: Row): string =>
-  tintOf(entry)(
-    COLUMNS.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(entry, cell) : cell(entry))).join('  '),
-  );
+/** For a log that is followed: `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  …` */
+function entryWriter({ output, layout }: Globals): (entry: Row) => Promise<void> {
+  const columns = chosenColumns(COLUMNS, layout);
+  const lineOf = (entry: Row): string => tintOf(entry)(columns.map((column) => textOf(column, entry)).join('  '));
+  let hasHeading = layout.hasHeading;
+  return async (entry) => {
+    if (layout.kind === 'csv') writeLines(csvLines(columns, [entry], hasHeading));
+    else await showNext(output, entry, () => lineOf(entry));
+    hasHeading = false;
+  };
+}
 
 /** The call, and the other agent if it named one; for events that are not calls, the words of their payload. */
 function whatHappenedIn({ payload }: Row): readonly string[] {

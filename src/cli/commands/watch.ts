@@ -6,7 +6,7 @@ import { EXIT, type ExitStatus, mayPass } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { type LiveStream, openLiveStream } from '../remote/live-stream.ts';
-import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../terminal/output.ts';
+import { bold, dim, green, note, red, showNext, yellow } from '../terminal/output.ts';
 import { openScreen, type Screen } from '../terminal/screen.ts';
 import { type Column, cellText, type Row, tableLines, valueAt } from '../terminal/table.ts';
 import { clipped, widthOf } from '../terminal/width.ts';
@@ -121,16 +121,10 @@ function plainLines(format: OutputFormat): Viewer {
     connected: () => {},
     disconnected: (ending) => note(lostText(ending)),
     close: () => {},
-    frame: async (frame) => {
-      switch (format) {
-        case 'table':
-          return isLagged(frame) ? note('Some changes came too fast and were skipped.') : writeLines([lineOf(frame)]);
-        case 'json':
-          return writeOut(jsonText(frame));
-        case 'yaml':
-          return writeOut(`---\n${await yamlText(frame)}`);
-      }
-    },
+    frame: async (frame) =>
+      format === 'table' && isLagged(frame)
+        ? note('Some changes came too fast and were skipped.')
+        : showNext(format, frame, () => lineOf(frame)),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Output of commands: for people as text, for programs as JSON or YAML, and for those alone on standard output. */
 import { usageError } from '../errors.ts';
 import type { Globals, Layout, OutputFormat } from '../invocation.ts';
+import { filtered } from './jq.ts';
 import { isPrintable, printable, printableLines } from './printable.ts';
 import { type Column, csvLines, type Row, tableLines } from './table.ts';
 
@@ -13,6 +14,20 @@ export async function show(format: OutputFormat, value: unknown, lines: () => re
       return writeOut(jsonText(value, 2));
     case 'yaml':
       return writeOut(await yamlText(value));
+    default:
+      return writeOut(await filtered(value, format.jq));
+  }
+}
+
+/** The same for one value of many that come one after the other: in JSON a line, in YAML a document. */
+export async function showNext(format: OutputFormat, value: unknown, line: () => string): Promise<void> {
+  switch (format) {
+    case 'json':
+      return writeOut(jsonText(value));
+    case 'yaml':
+      return writeOut(`---\n${await yamlText(value)}`);
+    default:
+      return show(format, value, () => [line()]);
   }
 }
 
@@ -42,7 +57,7 @@ export const showTable = (
   });
 
 /** By their titles, in the order asked for, whatever the width of the terminal. */
-function chosenColumns(columns: readonly Column[], { columns: titles }: Layout): readonly Column[] {
+export function chosenColumns(columns: readonly Column[], { columns: titles }: Layout): readonly Column[] {
   return (
     titles?.map((title) => {
       const found = columns.find((column) => column.title.toLowerCase() === title.toLowerCase());

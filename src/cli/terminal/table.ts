@@ -77,7 +77,7 @@ export function csvLines(columns: readonly Column[], rows: readonly Row[], hasHe
   ];
 }
 
-const textOf = ({ cell }: Column, row: Row): string =>
+export const textOf = ({ cell }: Column, row: Row): string =>
   cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row));
 
 function linesOf(columns: readonly Column[], cells: readonly string[], widths: readonly number[]): readonly string[] {
