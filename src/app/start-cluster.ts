@@ -148,7 +148,7 @@ export async function openCluster(
   const { sets, ...policyStores } = policyStoresOf(pool, run);
   const shelf = await openShelf({
     ...{ sets, states, peers, name, log, policyPath },
-    compile: compileShared,
+    compile: compileTexts,
     wait: (ask) => wait.value(ask, trouble),
   });
   states.followPolicies(shelf.policies);
@@ -191,17 +191,6 @@ function policyStoresOf(pool: Postgres, run: RunId) {
   const sets = createPostgresPolicies(pool);
   return { sets, versions: createPostgresPolicyVersions(pool, sets), shadow: createPostgresShadow(pool, run) };
 }
-
-/** Limits count at one gateway: in a cluster, none would be kept as it is written. */
-const compileShared: typeof compileTexts = async (texts) => {
-  const compiled = await compileTexts(texts);
-  const [limit] = compiled.ok ? compiled.value.policies.limits : [];
-  return limit === undefined
-    ? compiled
-    : fail([
-        `policy ${limit.policy} has limits (${limit.limit.id}), which a cluster cannot keep yet: take out \`limits:\`, or run a single gateway`,
-      ]);
-};
 
 /** Each gateway signs what the logs of the others end in, so that none of them is rewritten unnoticed. */
 function shareHeads(closers: Closers, audit: AuditLink, membership: Membership): void {

@@ -6,7 +6,7 @@ import { homeOf } from '../cluster/run.ts';
 import { otherLogs } from '../cluster/shared-logs.ts';
 import type { Config } from '../config/config.ts';
 import type { Approval } from '../core/approvals/approval.ts';
-import type { BudgetAlert } from '../core/budget/envelope.ts';
+import type { Effect } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
 import { matchOf } from '../core/halts/match.ts';
 import { BUCKET_SECS } from '../core/stats/durations.ts';
@@ -113,7 +113,7 @@ export function startDecisions(
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
     home: context.run && homeOf(context.run),
-    money: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording)),
+    money: cluster?.money.tradeFor(governor, clock, (alerts) => raise(alerts, recording)),
     unauthenticated: new UnauthenticatedCallers({
       perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
@@ -269,10 +269,9 @@ const waitsFor = (commands: CommandRunner): ApprovalWaits =>
   });
 
 /** Alerts of what all gateways of a cluster have spent, raised by the exchange that has crossed the threshold. */
-function raise(alerts: readonly BudgetAlert[], { effectRunner, recorder }: Recording): void {
+function raise(alerts: readonly Effect[], { effectRunner, recorder }: Recording): void {
   const batch = recorder.begin(OWN);
-  const effects = alerts.map((alert) => ({ kind: 'budget-alert', alert }) as const);
-  const saved = effectRunner.run(effects, batch);
+  const saved = effectRunner.run(alerts, batch);
   void recorder.recordWhenDurable(batch, saved ?? Promise.resolve());
 }
 

@@ -10,6 +10,7 @@ import { BudgetGrants } from '../core/budget/grants.ts';
 import { usageLimitsFor } from '../core/budget/usage.ts';
 import { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
+import { LimitGrants } from '../core/limits/grants.ts';
 import { type LimitRow, withoutLimits } from '../core/limits/rows.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
 import type { AgentStore, BudgetStore, DecisionStore } from '../ports/ports.ts';
@@ -53,6 +54,7 @@ export function restoreGovernor(start: GovernorStart): Governor {
     hashKey: randomHashKey(),
     maxLimitStates: config.SVC_MAX_LIMIT_STATES,
     sessionTtlMs: config.SVC_SESSION_TTL_SECS * 1000,
+    grants: sliceMs === undefined ? undefined : new LimitGrants(sliceMs),
     redact: (attributes) => redactAttributes(attributes, redacted),
     newApprovalId: start.newApprovalId,
     sha256: (text) => createHash('sha256').update(text).digest('hex'),

@@ -91,7 +91,12 @@ export class LogDecisions implements SharedDecisions {
     if (trial.entries.every((entry) => isUse(entry) || this.#isNewcomer(entry))) this.#awaitsNobody.add(trial);
     // The clock may have been set back meanwhile.
     const atMs = Math.min(nowMs, this.#options.nowMs());
-    return this.#within(digest, false, ids, () => governor.apply<CommandType>(command as never, atMs)).value;
+    const decided = this.#within(digest, false, ids, () => governor.apply<CommandType>(command as never, atMs)).value;
+    // The ledger may have granted more of a limit meanwhile: the check asked for nothing, and all have the approval.
+    for (const { kind, id, body } of trial.entries)
+      if (kind === 'approvals' && body !== null && governor.approvals.get(id) === undefined)
+        governor.approvals.put(body as Approval);
+    return decided;
   }
 
   carryingOut<T>({ entries }: Trial, work: () => T): T {

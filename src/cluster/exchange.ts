@@ -1,14 +1,16 @@
 import type { AgentIdentity } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
-import type { BudgetTracker } from '../core/budget/budget.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
-import { type AccountRow, ownerOf, type Shortage } from '../core/budget/grants.ts';
+import type { AccountName, AccountRow, Grant } from '../core/budget/escrow.ts';
 import type { Fault } from '../core/fault.ts';
+import { isOfLimits } from '../core/limits/grants.ts';
+import { accountOf, type Shortage } from '../core/shortage.ts';
 import type { Bus, Ledger } from '../ports/cluster.ts';
 import { within } from '../system/clock.ts';
+import type { Holdings } from './escrows.ts';
 
 export type BudgetExchangeOptions = {
-  readonly budgets: BudgetTracker;
+  readonly budgets: Holdings;
   readonly ledger: Ledger;
   readonly bus: Bus;
   /** As for `BudgetTracker`. */
@@ -38,9 +40,22 @@ const FREEZE_AFTER_MS = 5 * 60_000;
 
 type Parked = { readonly check: object; readonly short: readonly Shortage[]; readonly retry: () => void };
 
-/** Names an account in the running period. */
-const keyOf = ({ envelope, period }: Shortage): string => `${ownerOf(envelope.owner())} ${period[0]}`;
-const keyOfRow = ({ owner, period }: AccountRow): string => `${owner} ${period[0]}`;
+/** Names an account in the running period: see `accountOf`. */
+const keyOfRow = ({ owner, period }: AccountName): string => `${owner} ${period[0]}`;
+
+/**
+ * Limits of which more was used than there is, while others hold some. It cannot be left to them: tokens are recorded
+ * after the check that they were used for, so that one whose grant has a token left would be allowed on and on.
+ */
+function overspent(rows: readonly AccountRow[], grants: readonly Grant[]): readonly AccountName[] {
+  const ofLimits = rows.filter(isOfLimits);
+  if (ofLimits.length === 0) return [];
+  const answers = new Map(grants.map((grant) => [keyOfRow(grant), grant]));
+  return ofLimits.filter((row) => {
+    const { spentByAllMicroUsd = 0, heldByAllMicroUsd = 0 } = answers.get(keyOfRow(row)) ?? {};
+    return heldByAllMicroUsd > 0 && spentByAllMicroUsd + heldByAllMicroUsd > row.capMicroUsd;
+  });
+}
 
 const isGlobal = ({ owner }: AccountRow): boolean => owner === 'global';
 
@@ -52,7 +67,7 @@ export class BudgetExchange {
   readonly #deadlines = new WeakMap<object, number>();
   /** Looks at the deadline of the check that waits longest, whatever the database does meanwhile. */
   #expiring: NodeJS.Timeout | undefined;
-  /** Accounts that were refused something lately, by `keyOf`, with the names that the ledger has for them. */
+  /** Accounts that were refused something lately, by `accountOf`, with the names that the ledger has for them. */
   readonly #refused = new Map<string, AccountRow>();
   /** How often others were asked since checks began to wait. */
   #recalls = 0;
@@ -182,7 +197,8 @@ export class BudgetExchange {
     const names = accounts.flatMap((owner, at) =>
       at % 2 === 0 && accounts[at + 1] !== undefined ? [{ owner, period: accounts[at + 1]! }] : [],
     );
-    if (this.#options.budgets.recall(names)) void this.#run();
+    const { budgets, nowMs } = this.#options;
+    if (budgets.recall(names, nowMs())) void this.#run();
   }
 
   /**
@@ -258,11 +274,11 @@ export class BudgetExchange {
   /** A check that was refused a narrower account needs nothing of the wider ones: others may. */
   #unblocked(asking: readonly Parked[], rows: readonly AccountRow[]): readonly AccountRow[] {
     if (this.#refused.size === 0) return rows;
-    const able = asking.filter(({ short }) => !short.some((each) => this.#refused.has(keyOf(each))));
+    const able = asking.filter(({ short }) => !short.some((each) => this.#refused.has(accountOf(each))));
     return rows.map((row) => {
       if (row.neededMicroUsd === 0) return row;
       const key = keyOfRow(row);
-      const lacks = able.flatMap(({ short }) => short.filter((each) => keyOf(each) === key))[0]?.lacksMicroUsd ?? 0;
+      const lacks = able.flatMap(({ short }) => short.filter((each) => accountOf(each) === key))[0]?.lacksMicroUsd ?? 0;
       const isOver = Math.max(0, row.spentMicroUsd - row.keptMicroUsd);
       const neededMicroUsd = Math.max(0, lacks - isOver);
       return { ...row, neededMicroUsd, wantedMicroUsd: neededMicroUsd };
@@ -279,10 +295,14 @@ export class BudgetExchange {
       this.#options.budgets.clearNeeds();
       await this.#exchange(this.#options.budgets.dueRows(MOST_ROWS, false, this.#options.nowMs()));
     }
-    const accounts = [...this.#refused.values()].flatMap(({ owner, period }) => [owner, period]);
-    this.#options.bus.send('all', { type: 'recall', accounts });
+    this.#recallFromOthers([...this.#refused.values()]);
     this.#recalls += 1;
     return this.#recalls === 1 ? RECALL_MS : RETRY_MS;
+  }
+
+  #recallFromOthers(names: readonly AccountName[]): void {
+    const accounts = names.flatMap(({ owner, period }) => [owner, period]);
+    if (accounts.length > 0) this.#options.bus.send('all', { type: 'recall', accounts });
   }
 
   /**
@@ -294,10 +314,10 @@ export class BudgetExchange {
     const before = new Map(asked.map((each) => [each.check, each.short]));
     this.#parked = this.#parked.map((each) => {
       const short = before.get(each.check) ?? each.short;
-      if (!short.some((part) => this.#refused.has(keyOf(part)))) return each;
-      const got = short.filter((part) => !each.short.some((lacking) => keyOf(lacking) === keyOf(part)));
+      if (!short.some((part) => this.#refused.has(accountOf(part)))) return each;
+      const got = short.filter((part) => !each.short.some((lacking) => accountOf(lacking) === accountOf(part)));
       if (got.length === 0) return each;
-      this.#options.budgets.giveBackNeeds(got);
+      this.#options.budgets.giveBackNeeds(got, this.#options.nowMs());
       isAny = true;
       return { ...each, short };
     });
@@ -327,6 +347,7 @@ export class BudgetExchange {
     this.#reachedAt = sentAt;
     const alerts = budgets.takeGrants(rows, answered.value, nowMs());
     if (alerts.length > 0) onAlerts(alerts);
+    this.#recallFromOthers(overspent(rows, answered.value));
     const granted = new Map(answered.value.map((grant) => [`${grant.owner} ${grant.period}`, grant.grantedMicroUsd]));
     for (const row of rows) {
       const { owner, period, keptMicroUsd, neededMicroUsd } = row;

@@ -2,12 +2,13 @@
 
 import { orgInReach } from '../core/access.ts';
 import { ok } from '../core/base/result.ts';
-import type { BudgetTracker } from '../core/budget/budget.ts';
-import type { BudgetAlert } from '../core/budget/envelope.ts';
+import type { Effect } from '../core/effects.ts';
+import type { Governor } from '../core/governor.ts';
 import { Durations } from '../core/stats/durations.ts';
 import type { Bus, Ledger, LedgerPages, RunId, UsageIds } from '../ports/cluster.ts';
 import type { BudgetStore, Clock } from '../ports/ports.ts';
 import type { SharedMoney } from '../ports/sharing.ts';
+import { budgetsAndLimits } from './escrows.ts';
 import { BudgetExchange } from './exchange.ts';
 import { UsageClaims } from './usage-claims.ts';
 
@@ -45,19 +46,21 @@ export function openMoney({ kept, runs, ledger, pages, usageIds, sliceMs, run, b
         for (const row of kept.load()) if (runs.last === undefined || row.kind !== 'spend') yield row;
       },
     },
-    /** Has these budgets trade with the ledger, once the gateway has joined. Call it once. */
+    /** Has budgets and limits trade with the ledger, once the gateway has joined. Call it once. */
     tradeFor: (
-      budgets: BudgetTracker,
+      { budgets, limits }: Pick<Governor, 'budgets' | 'limits'>,
       clock: Clock,
-      onAlerts: (alerts: readonly BudgetAlert[]) => void,
+      onAlerts: (alerts: readonly Effect[]) => void,
     ): SharedMoney => {
       const trade = new BudgetExchange({
-        budgets,
+        budgets: budgetsAndLimits(budgets, limits, (alerts) =>
+          onAlerts(alerts.map((alert) => ({ kind: 'limit-alert', alert }))),
+        ),
         ledger,
         bus,
         nowMs: () => clock.nowMs(),
         steadyMs,
-        onAlerts,
+        onAlerts: (alerts) => onAlerts(alerts.map((alert) => ({ kind: 'budget-alert', alert }))),
         onExchanged: (ms) => durations.add(ms),
         onError,
       });

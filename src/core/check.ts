@@ -31,7 +31,8 @@ import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
 import { identify, type Speaker } from './identify.ts';
 import { askAboutLimit, useRaised, waitedFor } from './limits/asking.ts';
-import type { LimitTracker, Reached } from './limits/limits.ts';
+import type { LimitTracker } from './limits/limits.ts';
+import type { Reached } from './limits/reached.ts';
 import { asks, byLimit, denyExceeded, denyReached, limitedOf } from './no-room.ts';
 import { obligationsPayload } from './obligations.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
@@ -347,6 +348,8 @@ export class Checker {
     const decision = fulfilled(decided, command);
     const isLimited = limits !== undefined && decision.kind === 'allow' && ops.stateOf(slot) === 'pending';
     const reached = isLimited ? this.#reachedBy(command, speaker.entry, nowMs) : undefined;
+    const lacking = isLimited ? limits.shortages(nowMs) : undefined;
+    if (lacking !== undefined) return { reply: NOT_ASKED, effects: [], short: lacking };
     if (reached !== undefined) return this.#settleReached(command, speaker, slot, reached, isApproved === true, nowMs);
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
     if (exceeded?.doubt === 'short') return this.#short(command, speaker.entry, slot);

@@ -5,7 +5,7 @@ import type { AuditDraft } from './audit/audit.ts';
 import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
 import type { BudgetAlert } from './budget/envelope.ts';
 import type { Halt } from './halts/halt.ts';
-import type { LimitAlert } from './limits/limits.ts';
+import type { LimitAlert } from './limits/reached.ts';
 import type { OpSlot } from './ops/ops.ts';
 import type { OpView, Signal } from './views.ts';
 

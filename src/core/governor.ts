@@ -41,7 +41,7 @@ import { HaltRegistry } from './halts/halts.ts';
 import { effectsOfImpersonation, identify, type Speaker } from './identify.ts';
 import { seesOrg } from './identity/roles.ts';
 import type { CompiledLimit } from './limits/compiled.ts';
-import { LimitTracker } from './limits/limits.ts';
+import { type LimitOptions, LimitTracker } from './limits/limits.ts';
 import { pageOfOps } from './listings/ops-page.ts';
 import { isFinished, type OpEnd } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
@@ -60,14 +60,13 @@ export type GovernorOptions = Pick<
   CheckState,
   'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact' | 'newApprovalId' | 'sha256'
 > &
-  AgentLimits & {
+  AgentLimits &
+  Pick<LimitOptions, 'sessionTtlMs' | 'grants'> & {
     /** How long a finished operation stays readable (docs/spec.md, States and transitions). */
     readonly sweepTtlMs: number;
     /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
     readonly hashKey: Int32Array;
-    /** Keys of limits, in all: see `LimitOptions`. */
     readonly maxLimitStates: number;
-    readonly sessionTtlMs: number;
   };
 
 type Moved = { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
@@ -125,12 +124,13 @@ export class Governor {
     hashKey,
     maxLimitStates,
     sessionTtlMs,
+    grants,
     ...given
   }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
     const firstOf = (key: AgentKey): AgentKey => this.agents.firstOf(key);
-    this.limits = new LimitTracker({ maxStates: maxLimitStates, sessionTtlMs, firstOf });
+    this.limits = new LimitTracker({ maxStates: maxLimitStates, sessionTtlMs, firstOf, grants });
     this.budgets.onHeld = (op, microUsd) => this.limits.follow(op, microUsd);
     this.#state = {
       ...given,

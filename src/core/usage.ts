@@ -76,7 +76,8 @@ export function recordUsage(
     ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
     ...limitAlerts.map((alert): Effect => ({ kind: 'limit-alert', alert })),
   ];
-  if (budgets.exceedsGrants(entry.budget ?? entry.identity)) return { reply, effects, exceedsGrants: true };
+  if ((limits.isAny && limits.exceedsGrants) || budgets.exceedsGrants(entry.budget ?? entry.identity))
+    return { reply, effects, exceedsGrants: true };
   if (exceeded !== undefined) effects.push(entryOf(exceeded));
   return { reply, effects };
 }

@@ -4,7 +4,7 @@ import type { Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Period } from '../core/budget/config.ts';
 import type { BudgetOwner } from '../core/budget/envelope.ts';
-import type { AccountRow, Grant } from '../core/budget/grants.ts';
+import type { AccountRow, Grant } from '../core/budget/escrow.ts';
 import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';

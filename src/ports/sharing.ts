@@ -1,9 +1,9 @@
 /** The main thread's view of what a gateway in a cluster shares with the others. */
 import type { AgentIdentity, AgentKey, OpId } from '../core/base/ids.ts';
-import type { Shortage } from '../core/budget/grants.ts';
 import type { Command, CommandOf, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Outcome, UsageKey } from '../core/outcome.ts';
+import type { Shortage } from '../core/shortage.ts';
 import type { Signal } from '../core/views.ts';
 import type { Member } from './cluster.ts';
 import type { Entry, Verdict } from './cluster-log.ts';

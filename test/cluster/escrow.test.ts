@@ -6,7 +6,8 @@
 import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import { UNLIMITED } from '../../src/core/budget/config.ts';
-import { type AccountRow, BudgetGrants } from '../../src/core/budget/grants.ts';
+import type { AccountRow } from '../../src/core/budget/escrow.ts';
+import { BudgetGrants } from '../../src/core/budget/grants.ts';
 import type { OpNumber } from '../../src/core/budget/reservations.ts';
 import { type LedgerRule, ModelLedger } from '../support/model-ledger.ts';
 

@@ -13,9 +13,10 @@ import {
   type Exceeded,
   type Spend,
 } from './envelope.ts';
-import { type AccountName, type AccountRow, type BudgetGrants, type Grant, nameOf, type Shortage } from './grants.ts';
+import type { AccountName, AccountRow, Grant } from './escrow.ts';
+import { type BudgetGrants, type BudgetNow, type BudgetShortage, nameOf } from './grants.ts';
 import type { PeriodWindow } from './period.ts';
-import { type Held, type OpNumber, Reservations } from './reservations.ts';
+import { type Held, type OpNumber, RESERVATION_TTL_MS, Reservations } from './reservations.ts';
 import {
   type BudgetChange,
   type BudgetRow,
@@ -56,7 +57,6 @@ export type UsageOutcome = {
   readonly duplicate: boolean;
 };
 
-const RESERVATION_TTL_MS = 10 * 60_000; // (docs/spec.md, Budgets)
 const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
 const DEFAULT_PAGE = 50;
 
@@ -96,7 +96,7 @@ export class BudgetTracker {
     this.#periods = new RunningPeriods(config?.timezone ?? UNLIMITED.timezone, nowMs, {
       onSetBack: (toMs) => {
         this.#reservations.setBack(toMs);
-        this.#grants?.setBack(toMs);
+        this.#grants?.escrow.setBack(toMs);
       },
       onTurn: (turns) => this.#turn(turns),
     });
@@ -109,32 +109,35 @@ export class BudgetTracker {
     this.reconfigure(config, nowMs);
   }
 
+  get #now(): BudgetNow {
+    return { window: this.#window, epoch: this.#epoch };
+  }
+
   /** Returns the rows to report to the ledger now: urgent ones, and with `all` those that are due otherwise. */
   dueRows(most: number, all: boolean, nowMs: number): readonly AccountRow[] {
     this.#advance(nowMs);
-    return this.#grants?.due(most, all, this.#window, this.#epoch, nowMs) ?? [];
+    return this.#grants?.escrow.due(most, all, this.#now, nowMs) ?? [];
   }
 
   /** Whether a check waits for an exchange, or another gateway does. */
   get hasUrgentRows(): boolean {
-    return this.#grants?.isUrgent === true;
+    return this.#grants?.escrow.isUrgent === true;
   }
 
   /** Has the ledger told everything again, or these accounts. */
   restateGrants(names?: readonly AccountName[]): void {
-    if (names === undefined) this.#grants?.restate();
-    else this.#grants?.restateRows(names);
+    this.#grants?.escrow.restate(names);
   }
 
   /** Whether there is something left of that. */
   get hasUnstatedRows(): boolean {
-    return this.#grants?.isUnstated === true;
+    return this.#grants?.escrow.isUnstated === true;
   }
 
   /** Has the ledger told soon what was spent, of so many accounts at most. */
   reportSoon(most: number, nowMs: number): void {
     this.#advance(nowMs);
-    this.#grants?.report(most, this.#window, this.#epoch);
+    this.#grants?.escrow.report(most, this.#now);
   }
 
   /** The same of this agent's accounts. */
@@ -160,48 +163,48 @@ export class BudgetTracker {
   /** Everything that is left to tell, when this run ends. */
   closingRows(nowMs: number): readonly AccountRow[] {
     this.#advance(nowMs);
-    return this.#grants?.closing(this.#window, this.#epoch) ?? [];
+    return this.#grants?.escrow.closing(this.#now) ?? [];
   }
 
   /** Takes what the ledger has answered to these rows. */
   takeGrants(rows: readonly AccountRow[], grants: readonly Grant[], nowMs: number): readonly BudgetAlert[] {
     this.#advance(nowMs);
-    return this.#grants?.grant(rows, grants, this.#window, this.#epoch, nowMs) ?? [];
+    return this.#grants?.grant(rows, grants, this.#now, nowMs) ?? [];
   }
 
   /** Another gateway needs these accounts. True where there is something to give back. */
   recall(names: readonly AccountName[]): boolean {
-    return this.#grants?.recall(names, this.#epoch, this.#timeMs) ?? false;
+    return this.#grants?.escrow.recall(names, this.#now, this.#timeMs) ?? false;
   }
 
   /** Gives up grants that are not in use. */
   freezeGrants(nowMs: number): void {
     this.#advance(nowMs);
-    this.#grants?.freeze(this.#window, this.#epoch);
+    this.#grants?.escrow.freeze(this.#now);
   }
 
   /** No check waits any more, until `needGrants` says so. */
   clearNeeds(): void {
-    this.#grants?.clearNeeds();
+    this.#grants?.escrow.clearNeeds();
   }
 
   /** A check that waits got these and lacks others. */
-  giveBackNeeds(shortages: readonly Shortage[]): void {
-    this.#grants?.giveBackNeeds(shortages, this.#window, this.#epoch);
+  giveBackNeeds(shortages: readonly BudgetShortage[]): void {
+    this.#grants?.giveBackNeeds(shortages, this.#now);
   }
 
   /** A check waits for as much. */
-  needGrants(shortages: readonly Shortage[], nowMs: number): void {
-    this.#grants?.need(shortages, this.#window, nowMs);
+  needGrants(shortages: readonly BudgetShortage[], nowMs: number): void {
+    this.#grants?.need(shortages, this.#now, nowMs);
   }
 
   /** A check has waited in vain: for a second, those that need as much are denied at once. */
-  exhaustGrants(shortages: readonly Shortage[], isUnconfirmed: boolean, nowMs: number): void {
-    this.#grants?.exhaust(shortages, this.#window, nowMs, isUnconfirmed);
+  exhaustGrants(shortages: readonly BudgetShortage[], isUnconfirmed: boolean, nowMs: number): void {
+    this.#grants?.exhaust(shortages, this.#now, nowMs, isUnconfirmed);
   }
 
   /** Returns the agent's shortages for this cost; for `reserve` that has just failed because of them. */
-  shortagesOf(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number): readonly Shortage[] {
+  shortagesOf(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number): readonly BudgetShortage[] {
     const envelope = this.#resolve(agent);
     return this.#grants?.shortagesOf(envelope, costMicroUsd, this.#reservations.heldBy(op, envelope)) ?? [];
   }
@@ -211,7 +214,9 @@ export class BudgetTracker {
     this.#advance(nowMs);
     const { lowered, orgs } = this.#caps.reconfigure(config ?? UNLIMITED, this.#grants !== undefined);
     this.#tree.recap(orgs);
-    this.#grants?.giveBack((envelope) => lowered.includes(envelope.tier) || orgs.has(envelope.path[0] ?? ''));
+    this.#grants?.escrow.giveBack(
+      ({ envelope }) => lowered.includes(envelope.tier) || orgs.has(envelope.path[0] ?? ''),
+    );
     if (config !== undefined) this.#periods.timezone = config.timezone;
   }
 
@@ -301,10 +306,10 @@ export class BudgetTracker {
     exceeded: Exceeded | undefined,
   ): Exceeded | undefined {
     if (this.#grants === undefined || (exceeded !== undefined && exceeded.doubt === undefined)) return exceeded;
-    if (costMicroUsd === 0) return this.#grants.overspent(envelope, this.#window, this.#epoch) ?? exceeded;
+    if (costMicroUsd === 0) return this.#grants.overspent(envelope, this.#now) ?? exceeded;
     if (exceeded === undefined) return undefined;
     const shortages = this.#grants.shortagesOf(envelope, costMicroUsd, held);
-    return this.#grants.exhaustedBy(shortages, this.#window, this.#epoch, this.#timeMs) ?? exceeded;
+    return this.#grants.exhaustedBy(shortages, this.#now, this.#timeMs) ?? exceeded;
   }
 
   /** Returns the operation's reservation. */
@@ -360,7 +365,7 @@ export class BudgetTracker {
     const exceeded =
       this.#grants === undefined
         ? envelope.firstExceeded(0, 0, this.#epoch)
-        : this.#grants.overspent(envelope, this.#window, this.#epoch);
+        : this.#grants.overspent(envelope, this.#now);
     if (usage !== undefined) this.#usages.remember(rowOf(usage, this.#timeMs, exceeded));
     return exceeded === undefined && alerts.length === 0 ? COUNTED : { exceeded, alerts, duplicate: false };
   }

@@ -7,6 +7,7 @@ export type OpNumber = number;
 /** An operation's reservation, and its end. */
 export type Held = { readonly microUsd: number; readonly untilMs: number };
 
+export const RESERVATION_TTL_MS = 10 * 60_000; // (docs/spec.md, Budgets)
 const NONE = -1;
 /** The neighbour of an entry that is not in the list. */
 const ASIDE = -2;

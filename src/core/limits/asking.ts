@@ -6,7 +6,7 @@ import { canonicalJson } from '../approvals/digest.ts';
 import { agentKeyOf } from '../base/ids.ts';
 import { DEFAULT_TERMS } from '../policy/approval-terms.ts';
 import { shownAmount } from './limit.ts';
-import type { Reached } from './limits.ts';
+import type { Reached } from './reached.ts';
 import { limitReason, noteOf } from './said.ts';
 
 export type Asked =

@@ -1,12 +1,16 @@
 /** Counts what limits limit, and says which of them leave no room (docs/spec.md, Limits of use). */
-import type { AgentIdentity, AgentKey, OpId } from '../base/ids.ts';
+import type { AgentKey } from '../base/ids.ts';
 import { copyOf } from '../base/text.ts';
+import type { AccountRow, Grant } from '../budget/escrow.ts';
 import type { OpNumber } from '../budget/reservations.ts';
 import { covered } from '../policy/rule.ts';
 import { type CompiledLimit, LimitIndex } from './compiled.ts';
+import type { CountTable, LimitAccount, LimitGrants, LimitShortage } from './grants.ts';
+import { type CountedFor, identityOf, keyOf, keyOfRow, orgOfKey } from './keys.ts';
 import { type KeepsRows, KnownRows, LASTING_PERS } from './known-rows.ts';
-import type { Limit, LimitPer } from './limit.ts';
-import { keyOfRow, type LimitChange, type LimitRow } from './rows.ts';
+import type { LimitPer } from './limit.ts';
+import { type Asked, type LimitAlert, type Reached, reachedBy, reachedOf, totalOf } from './reached.ts';
+import type { LimitChange, LimitRow } from './rows.ts';
 import { LimitTable, type Said } from './table.ts';
 
 export type LimitOptions = {
@@ -16,13 +20,12 @@ export type LimitOptions = {
   readonly sessionTtlMs: number;
   /** The first agent of the lineage. */
   readonly firstOf: (key: AgentKey) => AgentKey;
+  /** In a cluster: only what its ledger has granted is used. */
+  readonly grants?: LimitGrants | undefined;
 };
 
 /** A limit in force, with what it has counted. */
 export type Counted = CompiledLimit & { readonly table: LimitTable };
-
-/** The subject of counting: an operation of this agent. */
-export type CountedFor = { readonly agent: AgentIdentity; readonly key: AgentKey; readonly opId: OpId | undefined };
 
 /** A check, as far as limits look at it. */
 export type LimitedCheck = CountedFor & {
@@ -32,24 +35,6 @@ export type LimitedCheck = CountedFor & {
   /** Undefined: rows are looked up. */
   readonly keeper?: KeepsRows | undefined;
 };
-
-/** A limit that leaves no room for a check. Amounts are in the unit of the limit. */
-export type Reached = {
-  readonly limit: Limit;
-  readonly policy: string;
-  /** As the state is kept: see `shownKey`. */
-  readonly key: string;
-  readonly used: number;
-  readonly reserved: number;
-  readonly max: number;
-  /** When there is room again, as far as time alone makes some. */
-  readonly resetsAtMs: number | undefined;
-  /** `full`: the key is unseen, and there are too many. `denied`: a person has said no. */
-  readonly why: 'reached' | 'full' | 'denied';
-};
-
-/** Raised once per level, by what reached it. */
-export type LimitAlert = Omit<Reached, 'why' | 'resetsAtMs' | 'reserved'> & { readonly percent: 80 | 100 };
 
 /** Undoes the counts of one check, in the order of the limits. */
 export type LimitUndo = {
@@ -75,6 +60,9 @@ type Holding = {
   readonly beganMicroUsd: number;
   heldMicroUsd: number;
 };
+
+/** A check lacks so much of the ledger's grants. */
+type Lacking = Pick<Asked, 'table' | 'key' | 'row'> & { readonly lacks: number };
 
 export type CountedUsage = { readonly costMicroUsd: number; readonly tokens: number };
 
@@ -107,11 +95,19 @@ export class LimitTracker {
   #policyOf: string[] = [];
   #matched = 0;
   #keys: Partial<Record<LimitPer, string>> = {};
+  #lacking: Lacking[] = [];
   /** Usage of keys for which there was no room. */
   overflows = 0;
+  /** Whether the latest usage record is beyond what the ledger of a cluster has granted. */
+  exceedsGrants = false;
 
   constructor(options: LimitOptions) {
     this.#options = options;
+  }
+
+  /** Undefined outside a cluster. */
+  get grants(): LimitGrants | undefined {
+    return this.#options.grants;
   }
 
   /** How many keys are counted for. */
@@ -128,13 +124,15 @@ export class LimitTracker {
     // The new field first: then all have one hidden class (docs/style.md, 3).
     this.#inForce = limits.map((each) => ({ table: this.#tableFor(each), ...each }));
     this.#index = new LimitIndex(this.#inForce.map((item) => ({ scope: item.scope, item })));
+    this.#options.grants?.escrowLower();
   }
 
   #tableFor({ limit, policy }: CompiledLimit): LimitTable {
     const identity = identityOf(policy, limit);
     const table = this.#tables.get(identity);
     if (table === undefined) {
-      const made = new LimitTable(limit, this.#options.sessionTtlMs);
+      const { sessionTtlMs: ttlMs, grants } = this.#options;
+      const made = new LimitTable(identity, limit, { ttlMs, grants });
       this.#tables.set(identity, made);
       return made;
     }
@@ -142,9 +140,13 @@ export class LimitTracker {
     return table;
   }
 
-  /** The first limit that leaves no room for the check. Changes nothing but what time does; `count` may follow. */
+  /**
+   * The first limit that leaves no room for the check. Changes nothing but what time does; `shortages` may follow, and
+   * if there are none, `count`.
+   */
   firstReached(check: LimitedCheck, nowMs: number): Reached | undefined {
     this.#matched = 0;
+    if (this.#lacking.length > 0) this.#lacking = [];
     const { action, resource, costMicroUsd } = check;
     const limits = this.#index.reaching(check.agent);
     let unseen = 0;
@@ -167,8 +169,12 @@ export class LimitTracker {
       const added = limit.unit === 'calls' ? 1 : limit.unit === 'usd' ? costMicroUsd : 0;
       // Nearly always it is a limit of calls with room below its maximum as it is written.
       if (limit.unit !== 'calls' || (row !== -1 && table.usedOf(row) >= limit.max)) {
-        const reached = reachedBy(policy, table, key, row, added, nowMs);
+        const reached = reachedBy({ policy, table, key, row, added }, nowMs);
         if (reached !== undefined) return reached;
+      }
+      if (this.#options.grants !== undefined) {
+        const refused = this.#refusedBy({ policy, table, key, row, added }, nowMs);
+        if (refused !== undefined) return refused;
       }
       const at = this.#matched;
       this.#tableOf[at] = table;
@@ -178,6 +184,30 @@ export class LimitTracker {
       this.#matched = at + 1;
     }
     return undefined;
+  }
+
+  /** The ledger has granted too little, and has just said that there is no more; else it is to be asked. */
+  #refusedBy(asked: Asked, nowMs: number): Reached | undefined {
+    const { table, key, row } = asked;
+    const account = row === -1 ? undefined : table.accounts[row];
+    const lacks = totalOf(asked) - (account?.room(nowMs) ?? 0);
+    if (lacks <= 0) return undefined;
+    const exhausted = account?.exhaustedFor(lacks, nowMs);
+    if (exhausted === undefined) {
+      this.#lacking.push({ table, key, row, lacks });
+      return undefined;
+    }
+    const reached = reachedOf(asked, nowMs);
+    return exhausted.isUnconfirmed ? { ...reached, why: 'unconfirmed', resetsAtMs: undefined } : reached;
+  }
+
+  /** Answers how much the ledger has to grant before the check of `firstReached` can be decided; undefined: nothing. */
+  shortages(nowMs: number): readonly LimitShortage[] | undefined {
+    if (this.#lacking.length === 0) return undefined;
+    return this.#lacking.map(({ table, key, row, lacks }) => {
+      const kept = row === -1 ? this.#create(table, copyOf(key), nowMs) : row;
+      return { limited: table.accounts[kept]!, lacksMicroUsd: lacks };
+    });
   }
 
   #knownTo(keeper: KeepsRows, limits: readonly Counted[]): KnownRows {
@@ -202,6 +232,7 @@ export class LimitTracker {
     if (matched === 0) return undefined;
     const tables = this.#tableOf.slice(0, matched);
     const keys = this.#keyOf.slice(0, matched);
+    const { grants } = this.#options;
     let alerts = NO_ALERTS;
     let isSpending = false;
     for (let nth = 0; nth < matched; nth += 1) {
@@ -212,6 +243,7 @@ export class LimitTracker {
       }
       const row = this.#rowOf[nth]!;
       const key = keys[nth]!;
+      if (grants !== undefined) table.accounts[row]!.usedAtMs = nowMs;
       if (table.limit.unit === 'calls') {
         table.add(key, row, 1, nowMs);
         if (table.usedOf(row) * 5 >= table.limit.max * 4 || table.alertedOf(row) > 0)
@@ -265,6 +297,7 @@ export class LimitTracker {
    * one, in limits that count whatever is done.
    */
   record(by: CountedFor, op: OpNumber | undefined, usage: CountedUsage, nowMs: number): readonly LimitAlert[] {
+    this.exceedsGrants = false;
     const holding = op === undefined ? undefined : this.#holdings.get(op);
     let alerts = NO_ALERTS;
     if (holding !== undefined) {
@@ -296,7 +329,15 @@ export class LimitTracker {
     }
     if (row === -1) row = this.#create(table, copyOf(key), nowMs);
     table.add(key, row, amount, nowMs);
+    const account = table.accounts[row];
+    if (account !== undefined && account.held(nowMs) > account.granted) this.#hurry(account);
     return this.#alert(alerts, { policy, table, key, row }, nowMs);
+  }
+
+  /** More is used than was granted: the ledger is told at once. */
+  #hurry(account: LimitAccount): void {
+    this.#options.grants?.hurry(account);
+    this.exceedsGrants = true;
   }
 
   /** With one more for each level that is reached for the first time, or again. */
@@ -305,6 +346,7 @@ export class LimitTracker {
     { policy, table, key, row }: { policy: string; table: LimitTable; key: string; row: number },
     nowMs: number,
   ): readonly LimitAlert[] {
+    if (this.#options.grants !== undefined) return alerts; // the ledger knows the use of all gateways
     const used = table.usedOf(row);
     const max = table.maxOf(key, nowMs);
     const level = used >= max ? 100 : used * 5 >= max * 4 ? 80 : 0;
@@ -317,7 +359,7 @@ export class LimitTracker {
     return [...alerts, ...levels.map((percent) => ({ limit, policy: named, key, used, max, percent }))];
   }
 
-  #policyNameOf(table: LimitTable): string {
+  #policyNameOf(table: CountTable): string {
     return this.#inForce.find((each) => each.table === table)?.policy ?? '';
   }
 
@@ -362,14 +404,41 @@ export class LimitTracker {
     { policy, id, key, approvalId }: Record<'policy' | 'id' | 'key' | 'approvalId', string>,
     nowMs: number,
   ): SaidUndo | undefined {
-    const state = this.#stateOf(policy, id, key, nowMs);
+    const state = this.#stateOf(policy, id, key, nowMs) ?? this.#begunElsewhere(policy, id, key, nowMs);
     if (state === undefined) return undefined;
     const { table, row } = state;
     const before = table.saidOf(key);
     if (before?.approvalId === approvalId) return undefined;
+    const account = table.accounts[row];
+    // Said to all gateways once, and heard again after a start.
+    if (account !== undefined && nowMs <= Math.max(before?.raisedAtMs ?? 0, before?.deniedAtMs ?? 0)) return undefined;
+    if (account !== undefined) account.exhausted = undefined;
     if (said === 'approve') table.raise(key, row, approvalId, nowMs);
     else table.deny(key, row, approvalId, nowMs);
     return { kind: 'limit-said', table, key, before };
+  }
+
+  /** In a cluster a key may be raised that only other gateways have counted for. */
+  #begunElsewhere(policy: string, id: string, key: string, nowMs: number) {
+    const table = this.#inForce.find((each) => each.policy === policy && each.limit.id === id)?.table;
+    if (this.#options.grants === undefined || table === undefined || !this.#hasRoomFor(key, 1)) return undefined;
+    return { table, row: this.#create(table, copyOf(key), nowMs) };
+  }
+
+  /** Takes what the ledger of a cluster has answered to these rows. Returns the alerts that it raises. */
+  takeGrants(rows: readonly AccountRow[], grants: readonly Grant[], nowMs: number): readonly LimitAlert[] {
+    const alerts: LimitAlert[] = [];
+    this.#options.grants?.grant(rows, grants, nowMs, nowMs, (account, row, grant) => {
+      const { table, key } = account;
+      account.grantedUnder = row.capMicroUsd;
+      if (grant.isOver) account.restart(row.spentMicroUsd);
+      else if (grant.raised !== undefined) table.hear(key, account.row, grant.raised);
+      if (grant.alertPercent === undefined) return;
+      const named = { limit: table.limit, policy: this.#policyNameOf(table), key };
+      const { alertPercent: percent, spentByAllMicroUsd: used } = grant;
+      if (named.policy !== '') alerts.push({ ...named, used, max: row.capMicroUsd, percent });
+    });
+    return alerts;
   }
 
   unsay({ table, key, before }: SaidUndo): void {
@@ -429,68 +498,3 @@ export class LimitTracker {
     }
   }
 }
-
-/** Undefined: there is room. `row` -1: nothing is counted yet. */
-function reachedBy(
-  policy: string,
-  table: LimitTable,
-  key: string,
-  row: number,
-  added: number,
-  nowMs: number,
-): Reached | undefined {
-  const { limit } = table;
-  const used = row === -1 ? 0 : table.usedOf(row);
-  const reserved = row === -1 || limit.unit !== 'usd' ? 0 : table.reservedOf(row);
-  const total = added > 0 ? used + reserved + added : used + 1;
-  if (total <= limit.max) return undefined;
-  const max = table.maxOf(key, nowMs);
-  if (total <= max) return undefined;
-  return {
-    limit,
-    policy,
-    key,
-    used,
-    reserved,
-    max,
-    resetsAtMs: row === -1 ? undefined : table.hasRoomAtMs(key, row, Math.max(added, 1), nowMs),
-    why: table.isDenied(key, nowMs) ? 'denied' : 'reached',
-  };
-}
-
-const identityOf = (policy: string, { id, per, unit, everyMs }: Limit): string =>
-  JSON.stringify([policy, id, per, unit, everyMs ?? null]);
-
-/** The org is what stands before the first `/`; '' where there is no such key. */
-function keyOf(per: LimitPer, { agent, key, opId }: CountedFor, firstOf: LimitOptions['firstOf']): string {
-  switch (per) {
-    case 'session':
-      return opId === undefined ? '' : `${agent.orgId}/${opId.slice(0, opId.indexOf(':'))}`;
-    case 'lineage':
-      return firstOf(key);
-    case 'agent':
-      return key;
-    case 'team':
-      return `${agent.orgId}/${agent.teamId}`;
-    case 'org':
-      return agent.orgId;
-  }
-}
-
-/** The org whose use it counts. */
-export const orgOfKey = (key: string): string => {
-  const end = key.indexOf('/');
-  return end === -1 ? key : key.slice(0, end);
-};
-
-/** The agent whose use it counts, if it is that of one. */
-export const agentOfKey = (per: LimitPer, key: string): string | null =>
-  per === 'agent' || per === 'lineage' ? key.slice(key.lastIndexOf('/') + 1) : null;
-
-/** As people see it: a session is named by its trace id. */
-export const shownKey = (per: LimitPer, key: string): string =>
-  per === 'session' ? key.slice(key.indexOf('/') + 1) : key;
-
-/** As the state is kept. */
-export const keptKey = (per: LimitPer, orgId: string, shown: string): string =>
-  per === 'session' ? `${orgId}/${shown}` : shown;

@@ -12,8 +12,6 @@ export type LimitRow = {
 
 export type LimitChange = { readonly key: string; readonly row: LimitRow | undefined };
 
-export const keyOfRow = (limit: string, key: string): string => `limit/${limit}/${key}`;
-
 /** The other rows of a store, one by one: there may be more than fit into the memory. Rows of limits are set aside. */
 export function* withoutLimits(rows: Iterable<BudgetRow | LimitRow>, limits: LimitRow[]): Generator<BudgetRow> {
   for (const row of rows) {

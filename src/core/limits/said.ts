@@ -1,7 +1,8 @@
 /** Wording of a limit that leaves no room, for the caller and the record. */
 import { rfc3339 } from '../base/time.ts';
+import { shownKey } from './keys.ts';
 import { type LimitNote, limitText, shownAmount } from './limit.ts';
-import { type Reached, shownKey } from './limits.ts';
+import type { Reached } from './reached.ts';
 
 export const noteOf = ({
   limit,
@@ -21,6 +22,7 @@ export const noteOf = ({
 const WHY: Readonly<Record<Reached['why'], (text: string, name: string) => string>> = {
   reached: (text, name) => `the limit of ${text} is reached (limit ${name})`,
   denied: (text, name) => `the limit of ${text} is reached, and a person has denied more (limit ${name})`,
+  unconfirmed: (text, name) => `the limit of ${text} cannot be confirmed without the database (limit ${name})`,
   full: (_, name) => `too much is counted already for limit ${name} to begin counting this`,
 };
 

@@ -1,8 +1,9 @@
 /** Counts of limits, the fullest first (docs/spec.md, HTTP). */
 import type { Page } from '../base/page.ts';
 import type { Steps } from '../base/steps.ts';
+import { orgOfKey, shownKey } from './keys.ts';
 import { type LimitPer, type LimitUnit, shownAmount } from './limit.ts';
-import { type Counted, orgOfKey, shownKey } from './limits.ts';
+import type { Counted } from './limits.ts';
 
 /** Amounts are as people write them. */
 export type LimitStatus = {
@@ -75,7 +76,7 @@ const compare = ([fullness, name]: Place, [otherFullness, otherName]: Place): nu
 
 function placeOf({ limit, policy, table }: Counted, key: string, nowMs: number): Place {
   const row = table.find(key, nowMs);
-  const taken = table.usedOf(row) + table.reservedOf(row);
+  const taken = table.usedByAll(row) + table.reservedOf(row);
   return [taken / table.maxOf(key, nowMs), JSON.stringify([policy, limit.id, key])];
 }
 
@@ -92,7 +93,7 @@ function placeIn(cursor: string): Place | undefined {
 
 function statusOf({ limit, policy, table }: Counted, key: string, nowMs: number): LimitStatus {
   const row = table.find(key, nowMs);
-  const used = table.usedOf(row);
+  const used = table.usedByAll(row);
   return {
     policy,
     id: limit.id,

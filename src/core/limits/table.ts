@@ -1,5 +1,8 @@
 /** Counts of one limit, by key: in columns of numbers, since there may be a million keys. */
 import { assert } from '../base/result.ts';
+import type { Raised } from '../budget/escrow.ts';
+import { RESERVATION_TTL_MS } from '../budget/reservations.ts';
+import { LimitAccount, type LimitGrants } from './grants.ts';
 import type { Limit } from './limit.ts';
 
 /**
@@ -49,9 +52,21 @@ export type LimitState = {
   readonly said?: Said | undefined;
 };
 
+export type TableOptions = {
+  /** After how long a key without a span is forgotten. */
+  readonly ttlMs: number;
+  /** In a cluster: what its ledger grants. */
+  readonly grants?: LimitGrants | undefined;
+};
+
 export class LimitTable {
+  /** Under which its counts are stored. */
+  readonly identity: string;
   /** The latest one: its maximum may change, and its span may not. */
   limit: Limit;
+  /** By row; none where no ledger grants anything. */
+  readonly accounts: (LimitAccount | undefined)[] = [];
+  readonly #grants: LimitGrants | undefined;
   readonly #tenthMs: number;
   readonly #counted: number;
   readonly #stride: number;
@@ -69,9 +84,10 @@ export class LimitTable {
   /** The place at which the next sweep continues. */
   #sweeping: Iterator<readonly [string, number]> | undefined;
 
-  /** `ttlMs`: after how long a key without a span is forgotten. */
-  constructor(limit: Limit, ttlMs: number) {
+  constructor(identity: string, limit: Limit, { ttlMs, grants }: TableOptions) {
+    this.identity = identity;
     this.limit = limit;
+    this.#grants = grants;
     this.#tenthMs = limit.everyMs === undefined ? 0 : limit.everyMs / TENTHS;
     this.#counted = limit.everyMs === undefined ? 1 : TENTHS_COUNTED;
     this.#stride = this.#counted + OTHERS;
@@ -100,6 +116,7 @@ export class LimitTable {
     this.#rows.set(key, row);
     const { cells } = this.#blocks[row >> BLOCK_BITS]!;
     cells[this.#at(row) + this.#counted + SEEN] = this.#tenthMs === 0 ? nowMs : this.#tenthOf(nowMs);
+    if (this.#grants !== undefined) this.accounts[row] = this.#grants.open(new LimitAccount(this, key, row));
     return row;
   }
 
@@ -109,6 +126,22 @@ export class LimitTable {
 
   reservedOf(row: number): number {
     return this.#blocks[row >> BLOCK_BITS]!.cells[this.#at(row) + this.#counted + RESERVED]!;
+  }
+
+  /** In a cluster with what the other gateways have used, as far as it is known. */
+  usedByAll(row: number): number {
+    return this.usedOf(row) + (this.accounts[row]?.spentByOthersMicroUsd ?? 0);
+  }
+
+  /** For how long a gateway that has died may have used something that still counts. */
+  get lastsMs(): number {
+    if (this.limit.everyMs === undefined) return this.#ttlMs;
+    return TENTHS_COUNTED * this.#tenthMs + (this.limit.unit === 'usd' ? RESERVATION_TTL_MS : 0);
+  }
+
+  /** When the key was last used, where it has no span. */
+  usedAtMs(row: number): number {
+    return this.#blocks[row >> BLOCK_BITS]!.cells[this.#at(row) + this.#counted + SEEN]!;
   }
 
   /** The maximum in force for the key. */
@@ -150,6 +183,24 @@ export class LimitTable {
   unsay(key: string, row: number, before: Said | undefined): void {
     if (before === undefined) this.#said.delete(key);
     else this.#said.set(key, before);
+    this.#markDirty(key, row);
+  }
+
+  /** Others know of a later decision, or of more. */
+  hear(key: string, row: number, { amount, atMs }: Raised): void {
+    const said = this.#said.get(key) ?? UNSAID;
+    if (atMs < said.raisedAtMs || (atMs === said.raisedAtMs && amount <= said.raised)) return;
+    this.#said.set(key, { ...said, raised: amount, raisedAtMs: atMs });
+    this.#markDirty(key, row);
+  }
+
+  /** Its session has ended for all gateways: what they had counted until then counts no more. */
+  restart(key: string, row: number, counted: number): void {
+    const { cells } = this.#blocks[row >> BLOCK_BITS]!;
+    const at = this.#at(row);
+    cells[at] = Math.max(0, cells[at]! - counted);
+    cells[at + this.#counted + TOTAL] = cells[at]!;
+    this.#said.delete(key);
     this.#markDirty(key, row);
   }
 
@@ -195,7 +246,7 @@ export class LimitTable {
     const { cells } = this.#blocks[row >> BLOCK_BITS]!;
     const at = this.#at(row);
     const latest = cells[at + this.#counted + SEEN]!;
-    const room = this.maxOf(key, nowMs) - amount;
+    const room = this.maxOf(key, nowMs) - amount - (this.usedByAll(row) - this.usedOf(row));
     let left = this.usedOf(row) + this.reservedOf(row);
     for (let tenth = latest - TENTHS; tenth <= latest; tenth += 1) {
       const counted = tenth < 0 ? 0 : cells[at + placeOf(tenth)]!;
@@ -294,7 +345,8 @@ export class LimitTable {
     const at = this.#at(row);
     const seen = cells[at + this.#counted + SEEN]!;
     if (this.#tenthMs === 0) {
-      if (nowMs - seen < this.#ttlMs || cells[at + this.#counted + RESERVED]! > 0) return;
+      // In a cluster others may have used it since: see `restart`.
+      if (this.#grants !== undefined || nowMs - seen < this.#ttlMs || cells[at + this.#counted + RESERVED]! > 0) return;
       cells[at] = 0;
       cells[at + this.#counted + TOTAL] = 0;
       this.#said.delete(key);
@@ -323,6 +375,7 @@ export class LimitTable {
     const { cells, flags } = this.#blocks[row >> BLOCK_BITS]!;
     const at = this.#at(row);
     if (cells[at + this.#counted + RESERVED]! > 0 || (flags[row & (ROWS_PER_BLOCK - 1)]! & DIRTY) !== 0) return false;
+    if (this.#grants !== undefined && !this.#isKnownEmpty(row)) return false;
     const seen = cells[at + this.#counted + SEEN]!;
     if (this.#tenthMs === 0) return nowMs - seen >= this.#ttlMs;
     if (this.#tenthOf(nowMs) < seen + TENTHS_COUNTED) return false;
@@ -330,8 +383,18 @@ export class LimitTable {
     return said === undefined || !(this.#holds(said.raisedAtMs, nowMs) || this.#holds(said.deniedAtMs, nowMs));
   }
 
+  /** Whether the ledger, too, has nothing of it. */
+  #isKnownEmpty(row: number): boolean {
+    return this.accounts[row]?.isEmpty === true && (this.#tenthMs > 0 || this.usedOf(row) === 0);
+  }
+
   #forget(key: string, row: number): void {
     const { cells, flags } = this.#blocks[row >> BLOCK_BITS]!;
+    const account = this.accounts[row];
+    if (account !== undefined) {
+      this.#grants?.forget(account);
+      this.accounts[row] = undefined;
+    }
     const at = this.#at(row);
     cells.fill(0, at, at + this.#stride);
     flags[row & (ROWS_PER_BLOCK - 1)] = 0;

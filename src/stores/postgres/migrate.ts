@@ -96,7 +96,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   ],
   cluster_server: ['started_at', 'noticed_at'],
   policy_active: ['version', 'activated_at', 'activated_by'],
-  budget_account: ['owner', 'period', 'spent', 'out', 'alerted', 'ends_at'],
+  budget_account: ['owner', 'period', 'spent', 'out', 'alerted', 'ends_at', 'lasts', 'raised', 'raised_at'],
   budget_grant: ['epoch', 'owner', 'period', 'granted', 'spent'],
   usage_id: ['agent', 'id', 'epoch', 'recorded_at', 'settled'],
   agents: ['org', 'team', 'agent', 'credential', 'parent', 'registered_at', 'version'],

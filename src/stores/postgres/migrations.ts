@@ -1,6 +1,7 @@
 import { BUS_MIGRATIONS } from './cluster/bus-schema.ts';
 import { COUNTED_AGAIN_MIGRATIONS } from './cluster/counted-again-schema.ts';
 import { ENDED_RUN_MIGRATIONS, STATED_MIGRATIONS } from './cluster/ended-runs-schema.ts';
+import { LIMIT_MIGRATIONS } from './cluster/limit-schema.ts';
 import { LOG_MIGRATIONS } from './cluster/log-schema.ts';
 import { POLICY_MIGRATIONS } from './cluster/policy-schema.ts';
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
@@ -188,4 +189,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...POLICY_MIGRATIONS,
   ...LOG_MIGRATIONS,
   ...COUNTED_AGAIN_MIGRATIONS,
+  ...LIMIT_MIGRATIONS,
 ];

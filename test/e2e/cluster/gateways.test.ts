@@ -417,9 +417,6 @@ describe('gateways of a cluster', () => {
       'policy_invalid',
       [expect.stringContaining('p.yaml:8:')],
     ]);
-    const limits = 'limits: [{ id: few, per: session, calls: 5 }]\n';
-    const limited = await publish(three, { files: [{ name: 'p.yaml', text: `${text}${limits}` }] });
-    expect([limited.status, limited.body.problems]).toEqual([409, [expect.stringContaining('cannot keep yet')]]);
     const reloaded = await one.call('POST', '/api/v1/policies/reload');
     expect([reloaded.status, reloaded.body.code]).toEqual([409, 'use_publish']);
     expect((await publish(three, { version: 'none' })).status).toBe(404);

@@ -1,5 +1,6 @@
 import type { AlertPercent } from '../../../core/budget/envelope.ts';
-import type { AccountRow, Grant } from '../../../core/budget/grants.ts';
+import type { AccountRow, Grant } from '../../../core/budget/escrow.ts';
+import { RESERVATION_TTL_MS } from '../../../core/budget/reservations.ts';
 import type { Ledger, RunId } from '../../../ports/cluster.ts';
 import { dateOf } from '../account-rows.ts';
 import type { Postgres } from '../postgres.ts';
@@ -20,6 +21,9 @@ type GrantRow = {
   readonly spent_all: string;
   readonly out_all: string;
   readonly alert: AlertPercent | null;
+  readonly raised: string;
+  readonly raised_at: string;
+  readonly over: boolean;
 };
 
 /** Stands for a cap that there is not. */
@@ -32,6 +36,8 @@ const grantOf = (row: GrantRow): Grant => ({
   spentByAllMicroUsd: Number(row.spent_all),
   heldByAllMicroUsd: Number(row.out_all),
   alertPercent: row.alert ?? undefined,
+  raised: row.raised_at === '0' ? undefined : { amount: Number(row.raised), atMs: Number(row.raised_at) },
+  isOver: row.over,
 });
 
 export function createPostgresLedger({ postgres, run, leaseMs, policyVersion }: LedgerOptions): Ledger {
@@ -39,12 +45,13 @@ export function createPostgresLedger({ postgres, run, leaseMs, policyVersion }: 
     exchange: (sequence, rows) =>
       attemptAsRun(postgres, async (on) => {
         const { rows: granted } = await on.query<GrantRow>(
-          'SELECT * FROM budget_exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+          'SELECT * FROM budget_exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)',
           [
             run,
             sequence,
             leaseMs,
             policyVersion(),
+            RESERVATION_TTL_MS,
             rows.map(({ owner }) => owner),
             rows.map(({ period }) => period),
             rows.map(({ fromMs }) => dateOf(fromMs)),
@@ -54,6 +61,8 @@ export function createPostgresLedger({ postgres, run, leaseMs, policyVersion }: 
             rows.map(({ spentMicroUsd }) => spentMicroUsd),
             rows.map(({ neededMicroUsd }) => neededMicroUsd),
             rows.map(({ wantedMicroUsd }) => wantedMicroUsd),
+            rows.map(({ raised }) => raised?.amount ?? 0),
+            rows.map(({ raised }) => raised?.atMs ?? 0),
           ],
         );
         return granted.length === 0 ? undefined : granted.map(grantOf);

@@ -1,5 +1,6 @@
 import { fail, ok, type Result } from '../../../core/base/result.ts';
 import { codeOf } from '../../../core/base/text.ts';
+import { RESERVATION_TTL_MS } from '../../../core/budget/reservations.ts';
 import type { Fault } from '../../../core/fault.ts';
 import type { Joining, Member, MemberStore, OnOutage, RunId, Stranded } from '../../../ports/cluster.ts';
 import type { Postgres } from '../postgres.ts';
@@ -26,8 +27,6 @@ export type MembersOptions = {
   readonly settles: () => Settlement | undefined;
 };
 
-/** Grants of a run are freed, or may be charged, this long after its end: reservations have expired by then. */
-const RESERVATION_MS = 10 * 60_000;
 /** Accounts of one statement, which holds up those who want one of them. */
 const SETTLED_AT_ONCE = 1_000;
 const TIDIED_AT_ONCE = 1_000;
@@ -78,10 +77,10 @@ const BEAT =
 /** The tiers hold the same money, so the largest of their sums is what is stranded. */
 const LIST = `
   SELECT n.*, CASE WHEN state <> 'live' THEN coalesce((SELECT max(held) FROM (
-      SELECT sum(g.granted - g.spent) AS held FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent
+      SELECT sum(g.granted - g.spent) AS held FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent AND g.owner NOT LIKE 'limit/%'
         GROUP BY g.period, split_part(g.owner, '/', 1)) AS by_tier), 0) ELSE 0 END::bigint AS held
     FROM cluster_node n WHERE state <> 'retired' OR EXISTS (
-      SELECT FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent)
+      SELECT FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent AND g.owner NOT LIKE 'limit/%')
     ORDER BY n.node, n.seen_at DESC`;
 
 export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }: MembersOptions): MemberStore {
@@ -90,12 +89,13 @@ export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }:
     // A run that joins again, since the database has forgotten it, has nothing to settle but its own.
     const settled = before === undefined || before.run === run ? ok(undefined) : await settle(pool, before);
     if (!settled.ok) return settled;
-    return postgres.attempt(async (on) => {
+    const joined = await postgres.attempt(async (on) => {
       const nothing = [null, [], [], []];
       await on.query('SELECT cluster_join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
         ...[run, name, leaseMs, version, protocols, onOutage, ...nothing],
       ]);
     });
+    return !joined.ok || before === undefined || before.run === run ? joined : adopt(pool, run, before.run);
   };
   return {
     join,
@@ -123,7 +123,7 @@ export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }:
     tidy: () =>
       pool.attempt(async (on) => {
         for (let step = 0; step < MOST_STEPS; step += 1) {
-          const values = [RESERVATION_MS, TIDIED_AT_ONCE];
+          const values = [RESERVATION_TTL_MS, TIDIED_AT_ONCE];
           const { rows } = await on.query<{ more: boolean }>('SELECT cluster_tidy($1, $2) AS more', values);
           if (!rows[0]!.more) return;
         }
@@ -169,6 +169,17 @@ function settle(pool: Postgres, { run, owners, periods, spentMicroUsd }: Settlem
   });
 }
 
+/** The counts of limits on this data directory are this run's from now on. What is left out lapses by itself. */
+function adopt(pool: Postgres, run: RunId, before: RunId): Promise<Result<void, Fault>> {
+  return pool.attempt(async (on) => {
+    for (let isMore = true; isMore; ) {
+      const values = [run, before, SETTLED_AT_ONCE];
+      const { rows } = await on.query<{ more: boolean }>('SELECT limit_adopt($1, $2, $3) AS more', values);
+      isMore = rows[0]!.more;
+    }
+  });
+}
+
 async function forget(
   postgres: Postgres,
   name: string,
@@ -179,7 +190,7 @@ async function forget(
       const { rows } = await on.query<{ total: string | null }>('SELECT cluster_forget($1, $2, $3) AS total', [
         name,
         isFreed,
-        RESERVATION_MS,
+        RESERVATION_TTL_MS,
       ]);
       return rows[0]!.total;
     });

@@ -2,63 +2,25 @@
  * Tables that gateways share in the database: the ledger against the one in TypeScript, people's decisions, webhooks.
  */
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ok } from '../../../../src/core/base/result.ts';
-import type { AccountRow } from '../../../../src/core/budget/grants.ts';
+import type { AccountRow } from '../../../../src/core/budget/escrow.ts';
 import { GIVE_UP_AFTER_MS, type Webhook } from '../../../../src/core/webhooks/webhook.ts';
 import type { RunId } from '../../../../src/ports/cluster.ts';
 import type { MessageWrites, SharedWebhooks } from '../../../../src/ports/shared-webhooks.ts';
-import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
 import { createPostgresMembers, type Settlement } from '../../../../src/stores/postgres/cluster/members.ts';
 import { createPostgresPolicies } from '../../../../src/stores/postgres/cluster/policies.ts';
 import { createPostgresWebhooks } from '../../../../src/stores/postgres/cluster/webhooks.ts';
-import { POSTGRES_DEFAULTS, Postgres } from '../../../../src/stores/postgres/postgres.ts';
-import { SILENT } from '../../../support/database-server.ts';
 import { ModelLedger } from '../../../support/model-ledger.ts';
 import { withPostgres } from '../../../support/postgres.ts';
+import { byOwner, openPostgresLedger, PERIOD, rowOf } from '../../../support/postgres-ledger.ts';
 
 const newDatabase = withPostgres();
 const HOUR_MS = 3_600_000;
 const RUNS = 3;
 const OWNERS = ['global', 'org/acme', 'team/acme/search'];
-const PERIOD = 'd:2026-11-25';
 
-async function openLedger() {
-  const url = await newDatabase();
-  const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, SILENT);
-  onTestFinished(() => postgres.close());
-  await postgres.start();
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
-  const join = async (name: string): Promise<RunId> => {
-    const run = randomUUID() as string as RunId;
-    await client.query(`SELECT cluster_join($1, $2, 60000, '1', '{1,1}', 'serve', NULL, '{}', '{}', '{}')`, [
-      run,
-      name,
-    ]);
-    return run;
-  };
-  const ledgerOf = (run: RunId) => createPostgresLedger({ postgres, run, leaseMs: 60_000, policyVersion: () => 'v1' });
-  return { client, join, ledgerOf, postgres };
-}
-
-const rowOf = (owner: string, more: Partial<AccountRow>): AccountRow => ({
-  owner,
-  period: PERIOD,
-  fromMs: Date.now() - HOUR_MS,
-  toMs: Date.now() + HOUR_MS,
-  capMicroUsd: 1_000,
-  keptMicroUsd: 0,
-  spentMicroUsd: 0,
-  neededMicroUsd: 0,
-  wantedMicroUsd: 0,
-  ...more,
-});
-
-const byOwner = <T extends { readonly owner: string }>(rows: readonly T[]): readonly T[] =>
-  rows.toSorted((one, other) => (one.owner < other.owner ? -1 : 1));
+const openLedger = () => openPostgresLedger(newDatabase);
 
 describe('the ledger in the database', () => {
   test('answers as the one in TypeScript does', async () => {
