@@ -132,7 +132,7 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
       await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
       await Promise.all(gateways.flatMap(({ proxy, bus }) => [proxy.close(), bus?.close()]));
       await own?.stop();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }
@@ -199,9 +199,10 @@ export const FAULTS = {
     },
   },
   database: {
-    'database killed': async ({ database }) => {
-      database?.kill();
+    'database killed': async (cluster) => {
+      cluster.database?.kill();
       await sleep(2_000);
+      await askDatabase(cluster.databaseUrl, 'SELECT 1');
     },
   },
   NATS: {
