@@ -21,7 +21,7 @@ import { within } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
 import { StartError } from '../system/start-error.ts';
 import { lowerPoolPriority } from '../threads/crypto/pool.ts';
-import { loginBounds } from './worker-data.ts';
+import { loginBounds } from './start-threads.ts';
 
 export type Database = {
   readonly postgres: Postgres;

@@ -49,13 +49,13 @@ import { StartError } from '../system/start-error.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import { compileTexts } from '../threads/main/policy-keeper.ts';
+import { type Deciding, startRouting } from '../threads/main/routing.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
 import type { Closers } from './closers.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 import type { Resources } from './start-resources.ts';
-import { type Deciding, startRouting } from './start-routing.ts';
 import type { Threads } from './start-threads.ts';
 
 /** The parts that only a gateway in a cluster has. */
@@ -175,7 +175,7 @@ export async function openCluster(
     route: (decisions, receive) =>
       startRouting({
         ...{ ...parts, orders: states.orders, lookup: states.agents },
-        ...{ config, closers, log, onError, threads, audit, ...decisions, receive },
+        ...{ maxPending: config.SVC_MAX_PENDING, closers, log, onError, threads, audit, ...decisions, receive },
       }),
   };
 }

@@ -1,24 +1,35 @@
 /** The parts that decide, and that record and carry out the decisions. */
 
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { homeOf } from '../cluster/run.ts';
 import { otherLogs } from '../cluster/shared-logs.ts';
 import type { Config } from '../config/config.ts';
 import type { Approval } from '../core/approvals/approval.ts';
+import { redactAttributes } from '../core/audit/redact.ts';
+import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.ts';
+import { BudgetTracker } from '../core/budget/budget.ts';
+import { BudgetGrants } from '../core/budget/grants.ts';
+import { usageLimitsFor } from '../core/budget/usage.ts';
 import type { Effect } from '../core/effects.ts';
-import type { Governor } from '../core/governor.ts';
+import { Governor } from '../core/governor.ts';
+import type { Halt } from '../core/halts/halt.ts';
 import { matchOf } from '../core/halts/match.ts';
+import { LimitGrants } from '../core/limits/grants.ts';
+import { type LimitRow, withoutLimits } from '../core/limits/rows.ts';
+import type { PolicySet } from '../core/policy/policy.ts';
 import { BUCKET_SECS } from '../core/stats/durations.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../fairness/rate-limit.ts';
-import type { Clock } from '../ports/ports.ts';
+import type { AgentStore, BudgetStore, Clock, DecisionStore } from '../ports/ports.ts';
 import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
 import { createEmbeddedShadow, createShadowCounts } from '../stores/embedded/policy-shadow.ts';
 import { createEmbeddedPolicyVersions } from '../stores/embedded/policy-versions.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import { createEmbeddedStats } from '../stores/embedded/stats.ts';
+import { randomHashKey } from '../system/hash-key.ts';
+import { usableMemoryMib } from '../system/machine.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
 import { createPolicyKeeper, newsOfPolicies } from '../threads/main/policy-keeper.ts';
 import { historyOf, openPolicyLife, type PolicyLife } from '../threads/main/policy-life.ts';
@@ -32,11 +43,10 @@ import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
-import { restoreGovernor } from './start-governor.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
+import { auditFolderOf } from './start-threads.ts';
 import { startWebhooks } from './start-webhooks.ts';
-import { auditFolderOf } from './worker-data.ts';
 
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed produce. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
@@ -280,3 +290,55 @@ const limitersOf = (config: Config): Limiters => ({
   address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
   check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
 });
+
+/** An org may have a quarter of all budgets: it cannot take those of the others. */
+const ORGS_WORTH = 4;
+
+type GovernorStart = {
+  readonly config: Config;
+  readonly policies: PolicySet;
+  readonly agents: AgentStore;
+  readonly budgets: BudgetStore;
+  readonly states: Pick<DecisionStore, 'load'>;
+  readonly nowMs: number;
+  /** In a cluster: for how long a grant of the ledger is to last. */
+  readonly sliceMs?: number | undefined;
+  readonly newApprovalId: () => string;
+};
+
+function restoreGovernor(start: GovernorStart): Governor {
+  const { config, policies, agents, budgets, states, nowMs, sliceMs } = start;
+  const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()), {
+    ofOrg: config.SVC_MAX_ORG_BUDGETS,
+    ofAll: ORGS_WORTH * config.SVC_MAX_ORG_BUDGETS,
+    forRegistered: 2 * config.SVC_MAX_AGENTS, // each with its team
+  });
+  if (sliceMs !== undefined) tracker.useLedger(new BudgetGrants(sliceMs), policies.budget, nowMs);
+  const limitRows: LimitRow[] = [];
+  tracker.restore(withoutLimits(budgets.load(), limitRows), nowMs);
+  const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
+  const governor = new Governor({
+    policies,
+    budgets: tracker,
+    maxOps: config.SVC_MAX_OPS,
+    maxOrgOps: config.SVC_MAX_ORG_OPS,
+    maxAgents: config.SVC_MAX_AGENTS,
+    maxOrgAgents: config.SVC_MAX_ORG_AGENTS,
+    sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
+    hashKey: randomHashKey(),
+    maxLimitStates: config.SVC_MAX_LIMIT_STATES,
+    sessionTtlMs: config.SVC_SESSION_TTL_SECS * 1000,
+    grants: sliceMs === undefined ? undefined : new LimitGrants(sliceMs),
+    redact: (attributes) => redactAttributes(attributes, redacted),
+    newApprovalId: start.newApprovalId,
+    sha256: (text) => createHash('sha256').update(text).digest('hex'),
+  });
+  governor.limitsInForce = policies.limits;
+  governor.limits.restore(limitRows);
+  for (const registration of agents.load()) governor.restoreAgent(registration);
+  for (const { row } of states.load('halts')) governor.restoreHalt(row as Halt);
+  const approvals = [...states.load('approvals')].map(({ row }) => row as Approval);
+  for (const approval of approvals.sort((one, other) => one.requestedAtMs - other.requestedAtMs))
+    governor.restoreApproval(approval);
+  return governor;
+}

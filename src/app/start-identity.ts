@@ -6,14 +6,15 @@ import { isLoopback } from '../core/base/client-address.ts';
 import { holds } from '../core/identity/roles.ts';
 import { type Bootstrap, bootstrapOf } from '../credentials/api-key-start.ts';
 import { endMadeKeys } from '../credentials/made-keys.ts';
+import { type Credentials, openCredentials } from '../credentials/open.ts';
 import { mintSecret } from '../credentials/secret-token.ts';
 import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
 import { createEmbeddedRevocationStore } from '../stores/embedded/revocations.ts';
 import { createSteadyClock, within } from '../system/clock.ts';
+import { createTokens } from '../threads/crypto/tokens.ts';
 import { withWebhooks } from '../use-cases/webhooks.ts';
 import type { RunningAccounts } from './start-accounts.ts';
 import type { StartContext } from './start-context.ts';
-import { type Credentials, openCredentials } from './start-credentials.ts';
 import type { Decisions } from './start-decisions.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
@@ -38,11 +39,14 @@ export async function openIdentity(
   { crypto, database, onError, signingKeys, store }: Resources,
   { audit, clock, threads }: Threads,
 ): Promise<Credentials> {
+  const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
+  const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
   const open = () =>
     openCredentials({
-      config,
+      maxOrgKeys: config.SVC_MAX_ORG_API_KEYS,
+      ownKey: config.SVC_BOOTSTRAP_API_KEY,
       signingKeys,
-      crypto,
+      tokens,
       audit,
       clock,
       onError,

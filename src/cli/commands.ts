@@ -1,6 +1,6 @@
 /** All commands of `svc`. */
 
-import { DECISION_CAUSES } from '../core/decision-cause.ts';
+import { DECISION_CAUSES } from '../core/check/cause.ts';
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
 import { LIMIT_PERS } from '../core/limits/limit.ts';
 import { STATS_WINDOWS } from '../core/stats/windows.ts';

@@ -1,5 +1,5 @@
 /** The commands of `svc` about operations and the agents that run them. */
-import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
+import { SUPPORTED_OBLIGATIONS } from '../core/check/obligations.ts';
 import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import type { CommandRow, OptionRow } from './command-row.ts';
 import { AGENT, CHECKED, DECIDED_BY, LIMIT, ORG, TEAM } from './common-options.ts';

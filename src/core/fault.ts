@@ -1,9 +1,9 @@
+import { REFUSAL } from './agents/refusal.ts';
 import type { ApprovalState, ApprovalTrigger } from './approvals/approval.ts';
 import type { OpId } from './base/ids.ts';
 import { assertNever, fail, type Result } from './base/result.ts';
 import type { Role, Scope } from './identity/roles.ts';
 import type { OpState, OpTrigger } from './ops/op-state.ts';
-import { REFUSAL } from './refusal.ts';
 
 /**
  * Everything that a caller can get wrong, and everything that the gateway can run out of. The kind is also the `code`

@@ -1,8 +1,11 @@
 import { orgInReach } from './access.ts';
-import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agent-commands.ts';
 import type { AgentEntry } from './agents/agent-entry.ts';
 import { type AgentRegistration, AgentRegistry } from './agents/agents.ts';
-import { approvalContextOf } from './approval-context.ts';
+import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agents/commands.ts';
+import { effectsOfImpersonation, identify, type Speaker } from './agents/identify.ts';
+import { METHOD_OF, type OwnCall } from './agents/own-calls.ts';
+import { REFUSAL } from './agents/refusal.ts';
+import { refuseAction } from './agents/refused-action.ts';
 import type { Approval } from './approvals/approval.ts';
 import { ApprovalRegistry } from './approvals/approvals.ts';
 import {
@@ -14,6 +17,7 @@ import {
   readOwnApproval,
   thawApprovals,
 } from './approvals/commands.ts';
+import { approvalContextOf } from './approvals/context.ts';
 import { type ApprovalContext, withSteps } from './approvals/steps.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
@@ -21,8 +25,9 @@ import { type AgentKey, agentKeyOf, type OpId } from './base/ids.ts';
 import { BAD_CURSOR } from './base/page.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
+import { recordUsage } from './budget/record-usage.ts';
 import { parseBudgetCursor } from './budget/status.ts';
-import { Checker, type CheckState, refuseIfFull } from './check.ts';
+import { Checker, type CheckState, refuseIfFull } from './check/check.ts';
 import type { Command, CommandOf, CommandType, Completion, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
@@ -38,7 +43,6 @@ import {
 } from './halts/commands.ts';
 import type { Halt } from './halts/halt.ts';
 import { HaltRegistry } from './halts/halts.ts';
-import { effectsOfImpersonation, identify, type Speaker } from './identify.ts';
 import { seesOrg } from './identity/roles.ts';
 import type { CompiledLimit } from './limits/compiled.ts';
 import { type LimitOptions, LimitTracker } from './limits/limits.ts';
@@ -46,14 +50,10 @@ import { pageOfOps } from './listings/ops-page.ts';
 import { isFinished, type OpEnd } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import { type OpSlot, OpsRegistry } from './ops/ops.ts';
+import { SignalBoxes } from './ops/signals.ts';
 import { type Outcome, unchanged } from './outcome.ts';
-import { METHOD_OF, type OwnCall } from './own-calls.ts';
 import { completionPayload } from './prices/payload.ts';
-import { REFUSAL } from './refusal.ts';
-import { refuseAction } from './refused-action.ts';
 import { type Begun, type OpUndo, rollBack, terminateBegun, type Undo } from './rollback.ts';
-import { SignalBoxes } from './signals.ts';
-import { recordUsage } from './usage.ts';
 import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
 
 export type GovernorOptions = Pick<

@@ -18,7 +18,7 @@ import type { OpAbout, OpVerdict } from './ops/op-about.ts';
 import { isFinished, type OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
-import type { SignalBoxes } from './signals.ts';
+import type { SignalBoxes } from './ops/signals.ts';
 
 /**
  * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry:

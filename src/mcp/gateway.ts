@@ -5,8 +5,8 @@
 
 import type { Credential, GatewayCalls, Reply } from '../client/calls.ts';
 import { isMapping } from '../core/base/mapping.ts';
-import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
-import { reasonWithRemedy } from '../core/remedy.ts';
+import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/check/obligations.ts';
+import { reasonWithRemedy } from '../core/check/remedy.ts';
 import type { Fields } from './json-rpc.ts';
 import type { Refused } from './refusals.ts';
 import type { Subject } from './subjects.ts';

@@ -5,8 +5,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMapping } from '../core/base/mapping.ts';
+import { enforceOnArguments, enforceOnResult, type Obligation } from '../core/check/obligations.ts';
 import type { Asked } from '../core/mcp/asked.ts';
-import { enforceOnArguments, enforceOnResult, type Obligation } from '../core/obligations.ts';
 import { decided, type Waiting } from './approvals.ts';
 import type { Completions } from './completions.ts';
 import { type Control, Ended } from './control.ts';

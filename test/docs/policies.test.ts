@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseBudgetConfig } from '../../src/core/budget/config.ts';
-import { enforceOnArguments } from '../../src/core/obligations.ts';
+import { enforceOnArguments } from '../../src/core/check/obligations.ts';
 import { parsePolicyCases, runPolicyCases } from '../../src/core/policy/cases.ts';
 import { parsePolicyDocument } from '../../src/core/policy/document.ts';
 import { compileGlob } from '../../src/core/policy/glob.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { enforceOnArguments, enforceOnResult, obligationsIn } from '../../src/core/obligations.ts';
+import { enforceOnArguments, enforceOnResult, obligationsIn } from '../../src/core/check/obligations.ts';
 
 const redact = (...paths: string[]) => ({ id: 'r', type: 'redact', properties: { paths } });
 const set = (path: string, value: unknown) => ({ id: 's', type: 'set', properties: { path, value } });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { editedAttributes } from '../../sdk/typescript/src/obligations.ts';
 import type { JsonObject, Obligation } from '../../sdk/typescript/src/types.ts';
-import { enforceOnArguments } from '../../src/core/obligations.ts';
+import { enforceOnArguments } from '../../src/core/check/obligations.ts';
 import { runs } from '../support/runs.ts';
 
 // Few names, so that paths often lead somewhere.

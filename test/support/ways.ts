@@ -39,6 +39,7 @@ export const WAYS: Readonly<Record<string, readonly string[]>> = {
   threads: [
     'audit-log',
     'audit-sinks',
+    'cluster',
     'config',
     'core',
     'credentials',

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { maxHalfSentBytes } from '../../src/app/worker-data.ts';
+import { maxHalfSentBytes } from '../../src/app/start-threads.ts';
 import { usableMemoryMib } from '../../src/system/machine.ts';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { eventually } from '../support/eventually.ts';

@@ -8,7 +8,7 @@ import type { BrokenEntry, VerifyReport } from '../../audit-log/verify.ts';
 import type { KeptStatement } from '../../audit-log/witness/statement.ts';
 import type { AuditFilter } from '../../core/audit/audit.ts';
 import { codeOf, messageOf } from '../../core/base/text.ts';
-import { DECISION_CAUSES } from '../../core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../core/check/cause.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
 import { shownProgress, writeWhole } from '../files/export-file.ts';
 import { fileFault } from '../files/private-folder.ts';

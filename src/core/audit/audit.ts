@@ -1,6 +1,6 @@
 /** Audit entries before they have a place in the chain (docs/spec.md, Audit). */
 import type { OpId } from '../base/ids.ts';
-import type { DecisionCause } from '../decision-cause.ts';
+import type { DecisionCause } from '../check/cause.ts';
 
 export const AUDIT_EVENTS = [
   'ActionAllowed',

@@ -4,10 +4,10 @@
 
 import { type DocumentProblem, isMapping, MappingReader } from '../base/mapping.ts';
 import { finish, type Steps } from '../base/steps.ts';
+import type { Obligation } from '../check/obligations.ts';
 import { type Condition, compileCondition } from '../condition/condition.ts';
 import type { Limit } from '../limits/limit.ts';
 import { readLimits } from '../limits/read.ts';
-import type { Obligation } from '../obligations.ts';
 import { type ApprovalTerms, readApprovalTerms } from './approval-terms.ts';
 import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
 import { readObligations } from './obligation-terms.ts';

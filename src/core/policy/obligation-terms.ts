@@ -1,6 +1,6 @@
 /** The `obligations:` section of a rule that allows: what its caller must do (docs/spec.md, Obligations). */
 import { isMapping, type Mapping, type MappingReader } from '../base/mapping.ts';
-import { type Obligation, SUPPORTED_OBLIGATIONS } from '../obligations.ts';
+import { type Obligation, SUPPORTED_OBLIGATIONS } from '../check/obligations.ts';
 
 export type ObligationType = (typeof SUPPORTED_OBLIGATIONS)[number];
 

@@ -1,7 +1,7 @@
 import { cutText } from '../base/text.ts';
+import type { DecisionCause } from '../check/cause.ts';
+import type { Obligation } from '../check/obligations.ts';
 import type { CheckSubject, ConditionVariables } from '../condition/condition.ts';
-import type { DecisionCause } from '../decision-cause.ts';
-import type { Obligation } from '../obligations.ts';
 import type { ApprovalTerms } from './approval-terms.ts';
 import type { PolicyDocument, Rule } from './document.ts';
 import type { RuleEffect } from './effect.ts';

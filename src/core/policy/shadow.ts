@@ -1,6 +1,7 @@
 /** A second set of policies, which is asked beside the one in force and decides nothing (docs/spec.md, Policy). */
+
+import type { DecisionCause } from '../check/cause.ts';
 import type { CheckSubject } from '../condition/condition.ts';
-import type { DecisionCause } from '../decision-cause.ts';
 import type { Effect } from '../effects.ts';
 import type { RuleEffect } from './effect.ts';
 import type { PolicyDecision } from './rule.ts';

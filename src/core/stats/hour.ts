@@ -1,5 +1,5 @@
 /** Counts of one hour: minute by minute while it is recent, then as one sum. */
-import { DECISION_CAUSES, type DecisionCause } from '../decision-cause.ts';
+import { DECISION_CAUSES, type DecisionCause } from '../check/cause.ts';
 import { addTo, PairTallies } from './pair-tallies.ts';
 
 export type Counts = {

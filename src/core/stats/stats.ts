@@ -3,8 +3,8 @@
  * Bounded, and saved by the caller of `takeUnsaved`.
  */
 import type { AgentIdentity } from '../base/ids.ts';
+import { DECISION_CAUSES, type DecisionCause } from '../check/cause.ts';
 import type { CheckAnswer } from '../commands.ts';
-import { DECISION_CAUSES, type DecisionCause } from '../decision-cause.ts';
 import { AGENT, type Counts, HOUR_MINUTES, Hour, type HourRow, RULE, sumFrom } from './hour.ts';
 import { LatencyRing } from './latency.ts';
 import { PairTallies } from './pair-tallies.ts';

@@ -1,6 +1,6 @@
 /** Statistics of a span of time, of one org or of all. */
 import type { AgentIdentity } from '../base/ids.ts';
-import { DECISION_CAUSES, type DecisionCause } from '../decision-cause.ts';
+import { DECISION_CAUSES, type DecisionCause } from '../check/cause.ts';
 import { AGENT, type Counts, HOUR_MINUTES, type Hour, type Names, RULE } from './hour.ts';
 import type { LatencyRing, Percentiles } from './latency.ts';
 import type { StatsWindow } from './windows.ts';

@@ -1,4 +1,6 @@
 /** Webhook events, made from the governor's decisions (docs/spec.md, Webhooks). */
+
+import { claimOf } from '../agents/identify.ts';
 import type { Approval } from '../approvals/approval.ts';
 import { approvalView } from '../approvals/view.ts';
 import type { AuditDraft } from '../audit/audit.ts';
@@ -10,7 +12,6 @@ import type { BudgetAlert } from '../budget/envelope.ts';
 import type { Effect } from '../effects.ts';
 import { type Halt, orgOfScope, parseHaltScope } from '../halts/halt.ts';
 import { haltView } from '../halts/view.ts';
-import { claimOf } from '../identify.ts';
 import type { Notice } from './webhook.ts';
 
 /** In characters of JSON: whatever attributes an agent sends, a call stays small. */

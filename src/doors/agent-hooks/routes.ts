@@ -1,14 +1,14 @@
 /** The interceptor of AGENT-HOOKS-0.1: contexts in, verdicts out (docs/agent-hooks.md). */
 import { z } from 'zod';
 import { ok, type Result } from '../../core/base/result.ts';
-import { explain, type Fault } from '../../core/fault.ts';
 import {
   enforceOnArguments,
   firstAboutResult,
   type Obligation,
   SUPPORTED_OBLIGATIONS,
-} from '../../core/obligations.ts';
-import { reasonWithRemedy } from '../../core/remedy.ts';
+} from '../../core/check/obligations.ts';
+import { reasonWithRemedy } from '../../core/check/remedy.ts';
+import { explain, type Fault } from '../../core/fault.ts';
 import { type Asking, GovernedCalls } from '../coding-agents/governed-call.ts';
 import type { Holds } from '../coding-agents/holds.ts';
 import { jsonOf, textAt } from '../engine/raw-body.ts';

@@ -6,9 +6,9 @@
 import { isMapping } from '../../core/base/mapping.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { cutText } from '../../core/base/text.ts';
+import { reasonWithRemedy } from '../../core/check/remedy.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { type Asked, askedIn, MCP_ACTION } from '../../core/mcp/asked.ts';
-import { reasonWithRemedy } from '../../core/remedy.ts';
 import type { Call } from '../grpc/call.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
 import { BinaryReader, NO_MAX_FIELDS } from '../proto/binary-reader.ts';

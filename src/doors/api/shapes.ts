@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import { PERIODS, TIERS } from '../../core/budget/config.ts';
-import { DECISION_CAUSES } from '../../core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../core/check/cause.ts';
 import { HALT_MODES } from '../../core/halts/halt.ts';
 import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_EFFECTS } from '../../core/policy/effect.ts';

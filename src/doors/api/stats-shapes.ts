@@ -1,7 +1,7 @@
 /** The answers about what was counted and changed, as schemas. */
 import { z } from 'zod';
 import { CHANGES, type ChangeKind } from '../../core/audit/changes.ts';
-import { DECISION_CAUSES } from '../../core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../core/check/cause.ts';
 import { STATS_WINDOWS } from '../../core/stats/windows.ts';
 import { incomplete, pageOf, rfc3339 } from './shapes.ts';
 

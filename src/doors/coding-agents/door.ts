@@ -2,8 +2,8 @@
 
 import { isMapping } from '../../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../../core/base/result.ts';
+import { enforceOnArguments, firstAboutResult } from '../../core/check/obligations.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
-import { enforceOnArguments, firstAboutResult } from '../../core/obligations.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { recordRefusal } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';

@@ -1,10 +1,10 @@
 /** Checks and completes one subject of a tool call as any agent would. */
 import type { OpId } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
+import type { Obligation } from '../../core/check/obligations.ts';
+import { reasonWithRemedy } from '../../core/check/remedy.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
-import type { Obligation } from '../../core/obligations.ts';
-import { reasonWithRemedy } from '../../core/remedy.ts';
 import type { OpView } from '../../core/views.ts';
 import { waitWhileThere } from '../rpc/departure.ts';
 import type { Caller } from '../rpc/handle.ts';

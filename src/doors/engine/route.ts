@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
 import type { Result } from '../../core/base/result.ts';
-import { DECISION_CAUSES } from '../../core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../core/check/cause.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
 import { LIMIT_PERS } from '../../core/limits/limit.ts';

@@ -3,7 +3,7 @@
  * `unspecified` stands for zero and for values of a newer schema. A uint64 is a number: the gateway issues none above
  * 2^53, and a Timestamp is milliseconds since 1970. A field that is absent and has no default is `undefined`.
  */
-import { DECISION_CAUSES } from '../../core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../core/check/cause.ts';
 import type { OpState } from '../../core/ops/op-state.ts';
 
 export type JsonObject = { readonly [key: string]: unknown };

@@ -5,10 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentKeyOf, type OpId, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
+import type { DecisionCause } from '../../core/check/cause.ts';
+import type { Obligation } from '../../core/check/obligations.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
-import type { DecisionCause } from '../../core/decision-cause.ts';
 import { explain, type Fault } from '../../core/fault.ts';
-import type { Obligation } from '../../core/obligations.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
 import type { WirePorts } from './ports.ts';

@@ -1,9 +1,9 @@
+import { claimOf } from '../../core/agents/identify.ts';
 import type { Approval } from '../../core/approvals/approval.ts';
 import { microToUsd } from '../../core/base/money.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { Effect } from '../../core/effects.ts';
 import { type Halt, orgOfScope, parseHaltScope } from '../../core/halts/halt.ts';
-import { claimOf } from '../../core/identify.ts';
 import { agentOfKey, orgOfKey } from '../../core/limits/keys.ts';
 import type { LimitAlert } from '../../core/limits/reached.ts';
 import { noteOf } from '../../core/limits/said.ts';

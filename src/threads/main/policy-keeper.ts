@@ -2,8 +2,8 @@
 
 import { fail, type Result } from '../../core/base/result.ts';
 import { codeOf } from '../../core/base/text.ts';
+import { overruling } from '../../core/check/overruling.ts';
 import type { Governor } from '../../core/governor.ts';
-import { overruling } from '../../core/overruling.ts';
 import { type LoadedPolicies, renderPolicyProblem } from '../../policy-files/policy-file.ts';
 import type { PolicyText } from '../../ports/cluster.ts';
 import type { Clock } from '../../ports/ports.ts';

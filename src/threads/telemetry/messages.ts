@@ -1,5 +1,5 @@
 /** Messages of the gateway's threads to the thread of telemetry: plain data, over one broadcast channel. */
-import type { DecisionCause } from '../../core/decision-cause.ts';
+import type { DecisionCause } from '../../core/check/cause.ts';
 import type { MetricReadings } from '../../system/metrics.ts';
 
 /** A check that was answered. */

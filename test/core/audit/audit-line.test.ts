@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { AUDIT_EVENTS, type AuditDraft, NO_LINEAGE } from '../../../src/core/audit/audit.ts';
 import { encodeDraft } from '../../../src/core/audit/audit-line.ts';
 import type { OpId } from '../../../src/core/base/ids.ts';
-import { DECISION_CAUSES } from '../../../src/core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../../src/core/check/cause.ts';
 
 const NOON_MS = Date.UTC(2026, 2, 1, 12);
 

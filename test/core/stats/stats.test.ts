@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DecisionCause } from '../../../src/core/decision-cause.ts';
+import type { DecisionCause } from '../../../src/core/check/cause.ts';
 import { Stats } from '../../../src/core/stats/stats.ts';
 
 const MINUTE_MS = 60_000;

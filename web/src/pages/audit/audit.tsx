@@ -1,7 +1,7 @@
 /** The audit log, newest first, and as it grows. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { AUDIT_EVENTS } from '../../../../src/core/audit/audit.ts';
-import { DECISION_CAUSES } from '../../../../src/core/decision-cause.ts';
+import { DECISION_CAUSES } from '../../../../src/core/check/cause.ts';
 import type { AuditEntry } from '../../base/api-types.ts';
 import { count, ZONE } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';

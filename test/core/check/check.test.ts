@@ -1,11 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BudgetTracker } from '../../src/core/budget/budget.ts';
-import { parseBudgetConfig } from '../../src/core/budget/config.ts';
-import type { CheckAnswer, CheckCommand, Command, CommandOf } from '../../src/core/commands.ts';
-import { noPolicyAllows } from '../../src/core/policy/rule.ts';
-import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, SIBLING, STRANGER } from '../support/governor.ts';
-import { runs } from '../support/runs.ts';
+import { BudgetTracker } from '../../../src/core/budget/budget.ts';
+import { parseBudgetConfig } from '../../../src/core/budget/config.ts';
+import type { CheckAnswer, CheckCommand, Command, CommandOf } from '../../../src/core/commands.ts';
+import { noPolicyAllows } from '../../../src/core/policy/rule.ts';
+import {
+  ADMIN,
+  CRAWLER,
+  checkOf,
+  controlOf,
+  digestOf,
+  openGovernor,
+  SIBLING,
+  STRANGER,
+} from '../../support/governor.ts';
+import { runs } from '../../support/runs.ts';
 
 type Draft = {
   readonly eventType: string;

@@ -1,20 +1,19 @@
 /** Connects what other gateways of a cluster ask with what decides it. */
-import { SharedEvents } from '../cluster/events.ts';
-import type { SharedOrders } from '../cluster/orders.ts';
-import { type AgentLookup, Routing, type RoutingOptions } from '../cluster/routing.ts';
-import type { Config } from '../config/config.ts';
-import { ok } from '../core/base/result.ts';
-import type { Governor } from '../core/governor.ts';
-import type { Bus, Membership, Peers } from '../ports/cluster.ts';
-import type { AuditLog } from '../ports/ports.ts';
-import type { Logger } from '../system/log.ts';
-import type { CommandRunner } from '../threads/main/command-runner.ts';
-import type { EventBoard } from '../threads/main/event-board.ts';
-import type { IoThreads } from '../threads/main/io-threads.ts';
-import type { Switchboard } from '../threads/main/switchboard.ts';
-import { openPeerDoor } from '../threads/peer-door.ts';
-import { PEERS } from '../threads/protocol.ts';
-import type { Closers } from './closers.ts';
+import { SharedEvents } from '../../cluster/events.ts';
+import type { SharedOrders } from '../../cluster/orders.ts';
+import { type AgentLookup, Routing, type RoutingOptions } from '../../cluster/routing.ts';
+import { ok } from '../../core/base/result.ts';
+import type { Governor } from '../../core/governor.ts';
+import type { Closing } from '../../ports/closing.ts';
+import type { Bus, Membership, Peers } from '../../ports/cluster.ts';
+import type { AuditLog } from '../../ports/ports.ts';
+import type { Logger } from '../../system/log.ts';
+import { openPeerDoor } from '../peer-door.ts';
+import { PEERS } from '../protocol.ts';
+import type { CommandRunner } from './command-runner.ts';
+import type { EventBoard } from './event-board.ts';
+import type { IoThreads } from './io-threads.ts';
+import type { Switchboard } from './switchboard.ts';
 
 export type Deciding = {
   readonly governor: Governor;
@@ -23,7 +22,7 @@ export type Deciding = {
 };
 
 type Routed = Deciding & {
-  readonly config: Config;
+  readonly maxPending: number;
   readonly log: Logger;
   readonly onError: (error: unknown, doing: string) => void;
   readonly threads: IoThreads;
@@ -35,13 +34,12 @@ type Routed = Deciding & {
   readonly audit: AuditLog;
   /** Takes commands from the door of the other gateways. */
   readonly receive: Switchboard['receive'];
-  readonly closers: Closers;
+  readonly closers: Closing;
 };
 
 const EVENT_OF = { pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated' } as const;
 
 export function startRouting({
-  config,
   log,
   audit,
   orders,
@@ -57,7 +55,7 @@ export function startRouting({
   const door = openPeerDoor({
     threads,
     switchboard: { receive },
-    maxPending: config.SVC_MAX_PENDING,
+    maxPending: given.maxPending,
     onMessage: (message) => {
       if (message.type === 'events') for (const event of message.events) events.take(event);
     },

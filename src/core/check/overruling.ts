@@ -1,14 +1,14 @@
-import type { AgentRegistry } from './agents/agents.ts';
-import { agentKeyOf } from './base/ids.ts';
-import type { BudgetTracker } from './budget/budget.ts';
-import { exceededReason } from './budget/exceeded.ts';
+import type { AgentRegistry } from '../agents/agents.ts';
+import { agentKeyOf } from '../base/ids.ts';
+import type { BudgetTracker } from '../budget/budget.ts';
+import { exceededReason } from '../budget/exceeded.ts';
+import type { CheckSubject } from '../condition/condition.ts';
+import type { HaltRegistry } from '../halts/halts.ts';
+import type { LimitTracker } from '../limits/limits.ts';
+import { limitReason } from '../limits/said.ts';
+import type { Overruling } from '../policy/explain.ts';
+import type { PolicyDecision } from '../policy/rule.ts';
 import { haltedReason } from './check.ts';
-import type { CheckSubject } from './condition/condition.ts';
-import type { HaltRegistry } from './halts/halts.ts';
-import type { LimitTracker } from './limits/limits.ts';
-import { limitReason } from './limits/said.ts';
-import type { Overruling } from './policy/explain.ts';
-import type { PolicyDecision } from './policy/rule.ts';
 
 type Registries = {
   readonly agents: AgentRegistry;

@@ -1,6 +1,6 @@
-import type { AgentKey } from './base/ids.ts';
-import type { OpSlot } from './ops/ops.ts';
-import type { Signal } from './views.ts';
+import type { AgentKey } from '../base/ids.ts';
+import type { Signal } from '../views.ts';
+import type { OpSlot } from './ops.ts';
 
 /** An operation as its signals know it: its agent's, by its slot and its own number in the registry. */
 export type Signalled = { readonly agent: AgentKey; readonly slot: OpSlot; readonly number: number };

@@ -1,29 +1,28 @@
 /** The credentials of a gateway: API keys, tokens and their signing keys, revocations, tickets. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Config } from '../config/config.ts';
 import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-import { ApiKeyDeletion } from '../credentials/api-key-start.ts';
-import type { ApiKeyStore } from '../credentials/api-key-store.ts';
-import { ApiKeys } from '../credentials/api-keys.ts';
-import { type Authenticator, createAuthenticator } from '../credentials/authenticate.ts';
-import { RevocationList, type RevocationStore } from '../credentials/revocations.ts';
-import { digestOf } from '../credentials/secret-token.ts';
-import type { SigningKeys } from '../credentials/signing-keys.ts';
-import { createTokenIssuer, type TokenIssuer } from '../credentials/tokens.ts';
-import { WsTickets } from '../credentials/ws-tickets.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
-import type { CryptoPool } from '../threads/crypto/pool.ts';
-import { createTokens } from '../threads/crypto/tokens.ts';
+import { ApiKeyDeletion } from './api-key-start.ts';
+import type { ApiKeyStore } from './api-key-store.ts';
+import { ApiKeys } from './api-keys.ts';
+import { type Authenticator, createAuthenticator } from './authenticate.ts';
+import { RevocationList, type RevocationStore } from './revocations.ts';
+import { digestOf } from './secret-token.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import { createTokenIssuer, type TokenIssuer, type Tokens } from './tokens.ts';
+import { WsTickets } from './ws-tickets.ts';
 
 export type CredentialsStart = {
-  readonly config: Config;
+  readonly maxOrgKeys: number;
+  /** SVC_BOOTSTRAP_API_KEY: it is never deleted. */
+  readonly ownKey: string | undefined;
   readonly signingKeys: SigningKeys;
   readonly keyStore: ApiKeyStore;
   /** Other gateways may write to it. */
   readonly isKeyStoreShared: boolean;
   readonly revocationStore: RevocationStore;
-  readonly crypto: CryptoPool;
+  readonly tokens: Tokens;
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly onError: (error: unknown, doing: string) => void;
@@ -47,18 +46,17 @@ const LOOK_EVERY_MS = 250;
 
 /** Faults: those of reading the store of API keys. */
 export async function openCredentials({
-  config,
+  maxOrgKeys,
+  ownKey,
   signingKeys,
   keyStore,
   isKeyStoreShared,
   revocationStore,
-  crypto,
+  tokens,
   audit,
   clock,
   onError,
 }: CredentialsStart): Promise<Result<Credentials, Fault>> {
-  const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
-  const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
   const revocations = new RevocationList({
     store: revocationStore,
     clock,
@@ -68,12 +66,11 @@ export async function openCredentials({
     store: keyStore,
     audit,
     clock,
-    maxOrgKeys: config.SVC_MAX_ORG_API_KEYS,
+    maxOrgKeys,
     pauseBetweenLooks: isKeyStoreShared ? () => pause(LOOK_EVERY_MS, undefined, { ref: false }) : undefined,
   });
   if (!opened.ok) return opened;
   const apiKeys = opened.value;
-  const ownKey = config.SVC_BOOTSTRAP_API_KEY;
   const keyDeletion = new ApiKeyDeletion({
     store: keyStore,
     clock,

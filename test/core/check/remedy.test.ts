@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { BudgetTracker } from '../../src/core/budget/budget.ts';
-import { parseBudgetConfig } from '../../src/core/budget/config.ts';
-import type { CheckCommand } from '../../src/core/commands.ts';
-import type { Governor } from '../../src/core/governor.ts';
-import { reasonWithRemedy } from '../../src/core/remedy.ts';
-import { ADMIN, CRAWLER, checkOf, openGovernor } from '../support/governor.ts';
-import { policiesOf } from './policy/harness.ts';
+import { BudgetTracker } from '../../../src/core/budget/budget.ts';
+import { parseBudgetConfig } from '../../../src/core/budget/config.ts';
+import { reasonWithRemedy } from '../../../src/core/check/remedy.ts';
+import type { CheckCommand } from '../../../src/core/commands.ts';
+import type { Governor } from '../../../src/core/governor.ts';
+import { ADMIN, CRAWLER, checkOf, openGovernor } from '../../support/governor.ts';
+import { policiesOf } from '../policy/harness.ts';
 
 const NOON = Date.UTC(2026, 10, 27, 12);
 

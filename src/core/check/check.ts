@@ -1,7 +1,8 @@
 /** Decides a policy check, from identity to decision (docs/spec.md, Checks). */
-import type { AgentEntry } from './agents/agent-entry.ts';
-import type { AgentRegistry } from './agents/agents.ts';
-import type { Approval, ApprovalState } from './approvals/approval.ts';
+import type { AgentEntry } from '../agents/agent-entry.ts';
+import type { AgentRegistry } from '../agents/agents.ts';
+import { identify, type Speaker } from '../agents/identify.ts';
+import type { Approval, ApprovalState } from '../approvals/approval.ts';
 import {
   type AskingContext,
   askPeople,
@@ -15,35 +16,34 @@ import {
   standingOf,
   turnOf,
   useApproval,
-} from './approvals/asking.ts';
-import type { Changed } from './approvals/changes.ts';
-import type { AuditDraft } from './audit/audit.ts';
-import { assertNever, fail, ok, type Result } from './base/result.ts';
-import type { BudgetTracker } from './budget/budget.ts';
-import type { Exceeded } from './budget/envelope.ts';
-import { exceededReason } from './budget/exceeded.ts';
-import { CheckEntries } from './check-entry.ts';
-import type { CheckCommand, Replies } from './commands.ts';
-import type { DecisionCause } from './decision-cause.ts';
-import type { Effect } from './effects.ts';
-import type { Fault } from './fault.ts';
-import type { Halt } from './halts/halt.ts';
-import type { HaltRegistry } from './halts/halts.ts';
-import { identify, type Speaker } from './identify.ts';
-import { askAboutLimit, useRaised, waitedFor } from './limits/asking.ts';
-import type { LimitTracker } from './limits/limits.ts';
-import type { Reached } from './limits/reached.ts';
+} from '../approvals/asking.ts';
+import type { Changed } from '../approvals/changes.ts';
+import type { AuditDraft } from '../audit/audit.ts';
+import { assertNever, fail, ok, type Result } from '../base/result.ts';
+import type { BudgetTracker } from '../budget/budget.ts';
+import type { Exceeded } from '../budget/envelope.ts';
+import { exceededReason } from '../budget/exceeded.ts';
+import type { CheckCommand, Replies } from '../commands.ts';
+import type { Effect } from '../effects.ts';
+import type { Fault } from '../fault.ts';
+import type { Halt } from '../halts/halt.ts';
+import type { HaltRegistry } from '../halts/halts.ts';
+import { askAboutLimit, useRaised, waitedFor } from '../limits/asking.ts';
+import type { LimitTracker } from '../limits/limits.ts';
+import type { Reached } from '../limits/reached.ts';
+import type { OpEnd, OpState } from '../ops/op-state.ts';
+import { viewOfOp } from '../ops/op-view.ts';
+import type { OpSlot, OpsRegistry } from '../ops/ops.ts';
+import type { Outcome } from '../outcome.ts';
+import type { PolicyDecision } from '../policy/rule.ts';
+import type { Decides, Shadow } from '../policy/shadow.ts';
+import type { Undo } from '../rollback.ts';
+import type { DecisionCause } from './cause.ts';
+import { CheckEntries } from './entry.ts';
 import { asks, byLimit, denyExceeded, denyReached, limitedOf } from './no-room.ts';
 import { obligationsPayload } from './obligations.ts';
-import type { OpEnd, OpState } from './ops/op-state.ts';
-import { viewOfOp } from './ops/op-view.ts';
-import type { OpSlot, OpsRegistry } from './ops/ops.ts';
-import type { Outcome } from './outcome.ts';
-import type { PolicyDecision } from './policy/rule.ts';
-import type { Decides, Shadow } from './policy/shadow.ts';
-import { refuseCheck } from './refused-check.ts';
+import { refuseCheck } from './refused.ts';
 import { remedyOfHalt } from './remedy.ts';
-import type { Undo } from './rollback.ts';
 
 /** The parts of the governor's state that a check reads and changes. */
 export type CheckState = AskingContext & {

@@ -1,13 +1,14 @@
 /** A check whose caller is not identified (docs/spec.md, Checks 1). */
-import { lineageOfOrg } from './audit/audit.ts';
-import { assertNever, ok } from './base/result.ts';
-import { type CheckEntries, payloadOfStranger } from './check-entry.ts';
-import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
-import type { DecisionCause } from './decision-cause.ts';
-import { claimOf, effectsOfImpersonation, type Identified, type Speaker } from './identify.ts';
-import type { OpState } from './ops/op-state.ts';
-import type { Outcome } from './outcome.ts';
-import { REFUSAL } from './refusal.ts';
+
+import { claimOf, effectsOfImpersonation, type Identified, type Speaker } from '../agents/identify.ts';
+import { REFUSAL } from '../agents/refusal.ts';
+import { lineageOfOrg } from '../audit/audit.ts';
+import { assertNever, ok } from '../base/result.ts';
+import type { CheckAnswer, CheckCommand, Replies } from '../commands.ts';
+import type { OpState } from '../ops/op-state.ts';
+import type { Outcome } from '../outcome.ts';
+import type { DecisionCause } from './cause.ts';
+import { type CheckEntries, payloadOfStranger } from './entry.ts';
 
 /** A deny that no policy made. */
 export const denied = (

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentKey } from '../../src/core/base/ids.ts';
-import type { OpSlot } from '../../src/core/ops/ops.ts';
-import { SignalBoxes, type Signalled } from '../../src/core/signals.ts';
+import type { AgentKey } from '../../../src/core/base/ids.ts';
+import type { OpSlot } from '../../../src/core/ops/ops.ts';
+import { SignalBoxes, type Signalled } from '../../../src/core/ops/signals.ts';
 
 const CRAWLER = 'acme/search/crawler' as AgentKey;
 const OTHER = 'acme/search/other' as AgentKey;

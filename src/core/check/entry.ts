@@ -1,10 +1,10 @@
 /** The audit entry of a check (docs/spec.md, Audit). */
-import { addAsked } from './audit/asked.ts';
-import { redactShort, redactText } from './audit/redact-text.ts';
-import { RedactedTexts } from './audit/redacted-texts.ts';
-import type { CheckCommand } from './commands.ts';
-import type { DecisionCause } from './decision-cause.ts';
-import { noPolicyAllows } from './policy/rule.ts';
+import { addAsked } from '../audit/asked.ts';
+import { redactShort, redactText } from '../audit/redact-text.ts';
+import { RedactedTexts } from '../audit/redacted-texts.ts';
+import type { CheckCommand } from '../commands.ts';
+import { noPolicyAllows } from '../policy/rule.ts';
+import type { DecisionCause } from './cause.ts';
 
 /** In characters. */
 const MAX_STRANGER_TEXT = 128;

@@ -1,17 +1,17 @@
 /** A check for which a limit or a budget leaves no room (docs/spec.md, Limits of use). */
-import type { AgentEntry } from './agents/agent-entry.ts';
-import type { Exceeded } from './budget/envelope.ts';
-import { exceededPayload, exceededReason } from './budget/exceeded.ts';
-import type { CheckEntries } from './check-entry.ts';
-import type { CheckCommand, Replies } from './commands.ts';
-import type { Effect } from './effects.ts';
-import type { Speaker } from './identify.ts';
-import type { LimitedCheck } from './limits/limits.ts';
-import type { Reached } from './limits/reached.ts';
-import { limitPayload, limitReason, remedyOfLimit } from './limits/said.ts';
-import type { OpState } from './ops/op-state.ts';
-import type { PolicyDecision } from './policy/rule.ts';
-import { denied } from './refused-check.ts';
+import type { AgentEntry } from '../agents/agent-entry.ts';
+import type { Speaker } from '../agents/identify.ts';
+import type { Exceeded } from '../budget/envelope.ts';
+import { exceededPayload, exceededReason } from '../budget/exceeded.ts';
+import type { CheckCommand, Replies } from '../commands.ts';
+import type { Effect } from '../effects.ts';
+import type { LimitedCheck } from '../limits/limits.ts';
+import type { Reached } from '../limits/reached.ts';
+import { limitPayload, limitReason, remedyOfLimit } from '../limits/said.ts';
+import type { OpState } from '../ops/op-state.ts';
+import type { PolicyDecision } from '../policy/rule.ts';
+import type { CheckEntries } from './entry.ts';
+import { denied } from './refused.ts';
 import { remedyOfBudget } from './remedy.ts';
 
 type Denied = { readonly reply: Replies['check']; readonly effects: Effect[] };

@@ -1,4 +1,4 @@
-import type { CommandOf } from './commands.ts';
+import type { CommandOf } from '../commands.ts';
 
 /** The calls other than checks that an agent makes for itself, and the names of their gRPC methods. */
 export const METHOD_OF = {

@@ -1,7 +1,7 @@
 /** Alternatives to a denied action. Rules bring their own; the gateway adds the rest. */
-import { rfc3339 } from './base/time.ts';
-import type { Exceeded } from './budget/envelope.ts';
-import type { Halt } from './halts/halt.ts';
+import { rfc3339 } from '../base/time.ts';
+import type { Exceeded } from '../budget/envelope.ts';
+import type { Halt } from '../halts/halt.ts';
 
 export const remedyOfBudget = ({ tier, period, doubt }: Exceeded, resetsAtMs: number): string | undefined =>
   doubt === undefined

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RefuseCommand } from '../../src/core/commands.ts';
-import { ADMIN, CRAWLER, digestOf, openGovernor, SIBLING } from '../support/governor.ts';
+import type { RefuseCommand } from '../../../src/core/commands.ts';
+import { ADMIN, CRAWLER, digestOf, openGovernor, SIBLING } from '../../support/governor.ts';
 
 const refuse = (fields: Partial<RefuseCommand> = {}) =>
   openGovernor().apply<'refuse-action'>(

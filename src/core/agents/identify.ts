@@ -1,10 +1,10 @@
-import type { AgentEntry } from './agents/agent-entry.ts';
-import type { AgentRegistry } from './agents/agents.ts';
-import type { AgentIdentity, OpId } from './base/ids.ts';
-import type { Effect } from './effects.ts';
-import { seesOrg } from './identity/roles.ts';
+import type { AgentIdentity, OpId } from '../base/ids.ts';
+import type { Effect } from '../effects.ts';
+import { seesOrg } from '../identity/roles.ts';
+import type { Voucher } from '../views.ts';
+import type { AgentEntry } from './agent-entry.ts';
+import type { AgentRegistry } from './agents.ts';
 import { REFUSAL } from './refusal.ts';
-import type { Voucher } from './views.ts';
 
 /** The identity that a refused caller claimed, as payloads of entries and events have it. */
 export const claimOf = ({ orgId, teamId, agentId }: AgentIdentity) => ({

@@ -2,7 +2,7 @@
  * Applies an allow's obligations to arguments and results: `redact`, `set` and `cap` edit them by dotted paths,
  * `notify` is shown to the operator. Pure: values come back edited, never changed in place.
  */
-import { isMapping, type Mapping } from './base/mapping.ts';
+import { isMapping, type Mapping } from '../base/mapping.ts';
 
 export const SUPPORTED_OBLIGATIONS = ['redact', 'set', 'cap', 'notify'] as const;
 

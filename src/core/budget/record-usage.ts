@@ -1,18 +1,19 @@
 /** Money that was spent, counted and recorded (docs/spec.md, Budgets). */
-import { redactText } from './audit/redact-text.ts';
-import { usageIdOfCompletion } from './base/ids.ts';
-import { microToUsd } from './base/money.ts';
-import { ok } from './base/result.ts';
-import type { BudgetTracker } from './budget/budget.ts';
-import type { Exceeded } from './budget/envelope.ts';
-import { exceededPayload, exceededReason } from './budget/exceeded.ts';
-import type { CommandOf, Replies } from './commands.ts';
-import type { Effect } from './effects.ts';
-import type { Speaker } from './identify.ts';
-import type { LimitTracker } from './limits/limits.ts';
-import type { OpSlot, OpsRegistry } from './ops/ops.ts';
-import { type Outcome, unchanged } from './outcome.ts';
-import { tokensPayload } from './prices/payload.ts';
+
+import type { Speaker } from '../agents/identify.ts';
+import { redactText } from '../audit/redact-text.ts';
+import { usageIdOfCompletion } from '../base/ids.ts';
+import { microToUsd } from '../base/money.ts';
+import { ok } from '../base/result.ts';
+import type { CommandOf, Replies } from '../commands.ts';
+import type { Effect } from '../effects.ts';
+import type { LimitTracker } from '../limits/limits.ts';
+import type { OpSlot, OpsRegistry } from '../ops/ops.ts';
+import { type Outcome, unchanged } from '../outcome.ts';
+import { tokensPayload } from '../prices/payload.ts';
+import type { BudgetTracker } from './budget.ts';
+import type { Exceeded } from './envelope.ts';
+import { exceededPayload, exceededReason } from './exceeded.ts';
 
 type Registries = { readonly budgets: BudgetTracker; readonly limits: LimitTracker; readonly ops: OpsRegistry };
 

@@ -1,11 +1,12 @@
 /** Actions that are refused before they become a check: nothing is decided, but it is recorded who tried what. */
-import type { AgentRegistry } from './agents/agents.ts';
-import { type AuditDraft, type Lineage, lineageOfOrg } from './audit/audit.ts';
-import { redactShort, redactText } from './audit/redact-text.ts';
-import { ok } from './base/result.ts';
-import type { RefuseCommand } from './commands.ts';
+
+import { type AuditDraft, type Lineage, lineageOfOrg } from '../audit/audit.ts';
+import { redactShort, redactText } from '../audit/redact-text.ts';
+import { ok } from '../base/result.ts';
+import type { RefuseCommand } from '../commands.ts';
+import { type Outcome, unchanged } from '../outcome.ts';
+import type { AgentRegistry } from './agents.ts';
 import { claimOf, effectsOfImpersonation, identify } from './identify.ts';
-import { type Outcome, unchanged } from './outcome.ts';
 import { REFUSAL } from './refusal.ts';
 
 /** In characters. A text that is refused for its length must not fill the log. */

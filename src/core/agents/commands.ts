@@ -2,19 +2,19 @@
  * Agents as operators handle them: registered, deregistered and listed (docs/spec.md, Agents).
  */
 
-import { orgInReach } from './access.ts';
-import { viewOfAgent } from './agents/agent-entry.ts';
-import { type AgentRegistration, type AgentRegistry, MAX_ANCESTORS } from './agents/agents.ts';
-import { type AgentIdentity, agentKeyOf } from './base/ids.ts';
-import { BAD_CURSOR, placeOfCursor } from './base/page.ts';
-import { assertNever, fail, ok, type Result } from './base/result.ts';
-import type { CommandOf, CommandType, Replies } from './commands.ts';
-import { type Fault, invalid } from './fault.ts';
-import { seesOrg } from './identity/roles.ts';
-import { pageOfAgents } from './listings/agents-page.ts';
-import { agentsWithTeams, lineages, overview, stats, tree } from './listings/topology.ts';
-import type { OpCounts } from './ops/op-state.ts';
-import { type Outcome, unchanged } from './outcome.ts';
+import { orgInReach } from '../access.ts';
+import { type AgentIdentity, agentKeyOf } from '../base/ids.ts';
+import { BAD_CURSOR, placeOfCursor } from '../base/page.ts';
+import { assertNever, fail, ok, type Result } from '../base/result.ts';
+import type { CommandOf, CommandType, Replies } from '../commands.ts';
+import { type Fault, invalid } from '../fault.ts';
+import { seesOrg } from '../identity/roles.ts';
+import { pageOfAgents } from '../listings/agents-page.ts';
+import { agentsWithTeams, lineages, overview, stats, tree } from '../listings/topology.ts';
+import type { OpCounts } from '../ops/op-state.ts';
+import { type Outcome, unchanged } from '../outcome.ts';
+import { viewOfAgent } from './agent-entry.ts';
+import { type AgentRegistration, type AgentRegistry, MAX_ANCESTORS } from './agents.ts';
 
 export type TopologyCommand = CommandOf<Extract<CommandType, `topology-${string}`>>;
 

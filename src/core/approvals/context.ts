@@ -1,15 +1,15 @@
 /** The operations, halts and limits as approvals see them. */
-import type { AgentRegistry } from './agents/agents.ts';
-import type { ApprovalRegistry, ApprovalTurns } from './approvals/approvals.ts';
-import type { ApprovalContext } from './approvals/steps.ts';
-import { type AgentIdentity, agentKeyOf, type OpId } from './base/ids.ts';
-import type { Effect } from './effects.ts';
-import type { HaltRegistry } from './halts/halts.ts';
-import { keptKey } from './limits/keys.ts';
-import type { LimitTracker } from './limits/limits.ts';
-import type { OpEnd } from './ops/op-state.ts';
-import type { OpSlot, OpsRegistry } from './ops/ops.ts';
-import type { Undo } from './rollback.ts';
+import type { AgentRegistry } from '../agents/agents.ts';
+import { type AgentIdentity, agentKeyOf, type OpId } from '../base/ids.ts';
+import type { Effect } from '../effects.ts';
+import type { HaltRegistry } from '../halts/halts.ts';
+import { keptKey } from '../limits/keys.ts';
+import type { LimitTracker } from '../limits/limits.ts';
+import type { OpEnd } from '../ops/op-state.ts';
+import type { OpSlot, OpsRegistry } from '../ops/ops.ts';
+import type { Undo } from '../rollback.ts';
+import type { ApprovalRegistry, ApprovalTurns } from './approvals.ts';
+import type { ApprovalContext } from './steps.ts';
 
 type Registries = {
   readonly agents: AgentRegistry;
