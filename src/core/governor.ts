@@ -1,10 +1,8 @@
 import { orgInReach } from './access.ts';
-import type { AgentEntry } from './agents/agent-entry.ts';
 import { type AgentRegistration, AgentRegistry } from './agents/agents.ts';
 import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agents/commands.ts';
-import { effectsOfImpersonation, identify, type Speaker } from './agents/identify.ts';
-import { METHOD_OF, type OwnCall } from './agents/own-calls.ts';
-import { REFUSAL } from './agents/refusal.ts';
+import { identify } from './agents/identify.ts';
+import { ownedBy, speakerOf } from './agents/own-calls.ts';
 import { refuseAction } from './agents/refused-action.ts';
 import type { Approval } from './approvals/approval.ts';
 import { ApprovalRegistry } from './approvals/approvals.ts';
@@ -13,48 +11,40 @@ import {
   cancelOwnApproval,
   coveredBy,
   haltApprovals,
-  leaveApprovals,
   readOwnApproval,
   thawApprovals,
 } from './approvals/commands.ts';
 import { approvalContextOf } from './approvals/context.ts';
 import { type ApprovalContext, withSteps } from './approvals/steps.ts';
-import type { AuditDraft, AuditEvent } from './audit/audit.ts';
-import { redactText } from './audit/redact-text.ts';
-import { type AgentKey, agentKeyOf, type OpId } from './base/ids.ts';
+import type { AgentKey, OpId } from './base/ids.ts';
 import { BAD_CURSOR } from './base/page.ts';
-import { assertNever, fail, ok, type Result } from './base/result.ts';
+import { fail, ok } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import { recordUsage } from './budget/record-usage.ts';
 import { parseBudgetCursor } from './budget/status.ts';
-import { Checker, type CheckState, refuseIfFull } from './check/check.ts';
-import type { Command, CommandOf, CommandType, Completion, Replies } from './commands.ts';
+import { Checker, type CheckState } from './check/check.ts';
+import type { Command, CommandOf, CommandType, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
-import type { Fault } from './fault.ts';
 import {
   adoptHalt,
   createHalt,
   enforceHalt,
   type HaltContext,
   listHalts,
-  type MoveOp,
   releaseHalt,
   resumeHalted,
 } from './halts/commands.ts';
 import type { Halt } from './halts/halt.ts';
 import { HaltRegistry } from './halts/halts.ts';
-import { seesOrg } from './identity/roles.ts';
 import type { CompiledLimit } from './limits/compiled.ts';
 import { type LimitOptions, LimitTracker } from './limits/limits.ts';
-import { pageOfOps } from './listings/ops-page.ts';
-import { isFinished, type OpEnd } from './ops/op-state.ts';
-import { viewOfOp } from './ops/op-view.ts';
-import { type OpSlot, OpsRegistry } from './ops/ops.ts';
+import { completeOp, controlOp, getOp, listOps, type OpContext, registerOp } from './ops/commands.ts';
+import { OpMoves } from './ops/moves.ts';
+import { OpsRegistry } from './ops/ops.ts';
 import { SignalBoxes } from './ops/signals.ts';
 import { type Outcome, unchanged } from './outcome.ts';
-import { completionPayload } from './prices/payload.ts';
-import { type Begun, type OpUndo, rollBack, terminateBegun, type Undo } from './rollback.ts';
-import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
+import { type Begun, rollBack, terminateBegun, type Undo } from './rollback.ts';
+import type { SignalMessage } from './views.ts';
 
 export type GovernorOptions = Pick<
   CheckState,
@@ -68,27 +58,6 @@ export type GovernorOptions = Pick<
     readonly hashKey: Int32Array;
     readonly maxLimitStates: number;
   };
-
-type Moved = { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
-/** A move of an operation, and what is said with it. */
-type Move = {
-  readonly trigger: ControlTrigger;
-  /** How it ends, if the trigger ends it; undefined: as the trigger says. */
-  readonly end?: OpEnd;
-  readonly error?: string | undefined;
-  /** Takes the place of the reason for which it was to wait. */
-  readonly reason?: string;
-  readonly actor: string;
-  readonly payload?: AuditDraft['payload'] | undefined;
-};
-type Refusal = { readonly reply: Result<never, Fault>; readonly effects: readonly Effect[] };
-
-const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
-  pause: 'OpPaused',
-  resume: 'OpResumed',
-  terminate: 'OpTerminated',
-  complete: 'OpCompleted',
-};
 
 /** Limits the operations that one sweep removes, unless its caller says otherwise. */
 const SWEEP_SLICE = 5_000;
@@ -107,6 +76,8 @@ export class Governor {
   readonly approvals = new ApprovalRegistry();
   readonly limits: LimitTracker;
   readonly #signals = new SignalBoxes();
+  readonly #moves: OpMoves;
+  readonly #opContext: OpContext;
   readonly #haltContext: HaltContext;
   readonly approvalContext: ApprovalContext;
   readonly #state: CheckState;
@@ -145,6 +116,12 @@ export class Governor {
       turns: undefined,
       shadow: undefined,
     };
+    this.#moves = new OpMoves({
+      ops: this.ops,
+      budgets: this.budgets,
+      signals: this.#signals,
+      isWatched: () => this.#state.isWatched,
+    });
     this.#inForce = given.policies;
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
@@ -152,9 +129,15 @@ export class Governor {
     this.approvalContext = approvalContextOf(
       this,
       () => this.#state.turns,
-      (slot, move, nowMs) => this.#move(slot, { trigger: 'terminate', ...move }, nowMs),
+      (slot, move, nowMs) => this.#moves.move(slot, { trigger: 'terminate', ...move }, nowMs),
     );
     this.#haltContext = { agents: this.agents, halts: this.halts, ops: this.ops };
+    this.#opContext = {
+      ...this.#haltContext,
+      approvals: this.approvalContext,
+      moves: this.#moves,
+      state: this.#state,
+    };
   }
 
   /** Puts a new policy set in force, from the next check on. */
@@ -228,17 +211,23 @@ export class Governor {
       case 'find-agent':
         return unchanged(ok({ agent: this.agents.ownerOf(command.credential)?.identity }));
       case 'recognize-agent':
-        return unchanged(ok({ isIts: this.#recognizes(command) }));
+        return unchanged(
+          ok({
+            isIts:
+              identify(this.agents, command.agent, { credential: command.credential, principal: undefined }).kind ===
+              'agent',
+          }),
+        );
       case 'register-op':
-        return this.#registerOp(command, nowMs);
+        return registerOp(this.#opContext, command, nowMs);
       case 'control-op':
-        return this.#controlOp(command, nowMs);
+        return controlOp(this.#opContext, command, nowMs);
       case 'complete-op':
-        return this.#completeOp(command, nowMs);
+        return completeOp(this.#opContext, command, nowMs);
       case 'get-op':
-        return unchanged(this.#getOp(command));
+        return unchanged(getOp(this.#opContext, command));
       case 'list-ops':
-        return unchanged(this.#listOps(command));
+        return unchanged(listOps(this.#opContext, command));
       case 'register-agent':
         return registerAgent(this.agents, this.#agentLimits, command, nowMs);
       case 'deregister-agent':
@@ -266,9 +255,9 @@ export class Governor {
       case 'list-halts':
         return unchanged(listHalts(this.#haltContext, command));
       case 'enforce-halt':
-        return enforceHalt(this.#haltContext, command, this.#mover(nowMs));
+        return enforceHalt(this.#haltContext, command, this.#moves.haltedAt(nowMs));
       case 'resume-halted':
-        return resumeHalted(this.#haltContext, command, this.#mover(nowMs));
+        return resumeHalted(this.#haltContext, command, this.#moves.haltedAt(nowMs));
       case 'own-approval':
         return this.#ownApproval(command, nowMs);
       case 'cancel-own-approval':
@@ -336,91 +325,11 @@ export class Governor {
     return [...undone, ...terminateBegun(registries, checks, lastBefore, nowMs)];
   }
 
-  #recognizes({ agent, credential }: CommandOf<'recognize-agent'>): boolean {
-    return identify(this.agents, agent, { credential, principal: undefined }).kind === 'agent';
-  }
-
-  #registerOp({ principal, opId, agent }: CommandOf<'register-op'>, nowMs: number): Outcome<'register-op'> {
-    if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
-    const known = this.ops.find(opId, agent.orgId);
-    if (known !== undefined) {
-      const owner = this.ops.ownerOf(known);
-      if (owner.key === agentKeyOf(agent)) return unchanged(ok({ op: this.#viewOf(known), created: false }));
-      return unchanged(fail({ kind: 'conflict', detail: `operation ${opId} belongs to another agent` }));
-    }
-    const entry = this.agents.lookUp(agent);
-    const halt = this.halts.coveringAll(entry);
-    if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
-    const full = refuseIfFull(this.#state, entry);
-    if (full !== undefined) return unchanged(full);
-    const slot = this.ops.ingest(opId, this.agents.keep(entry), nowMs);
-    return {
-      reply: ok({ op: this.#viewOf(slot), created: true }),
-      effects: this.#moved(slot, 'OpRegistered', principal.subject),
-      undo: {
-        kind: 'op',
-        slot,
-        number: this.ops.lastNumber,
-        from: 'absent',
-        about: undefined,
-        heldMicroUsd: 0,
-        heldUntilMs: 0,
-        acknowledgedAtMs: undefined,
-      },
-    };
-  }
-
-  #controlOp(command: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
-    const { principal, trigger } = command;
-    const found = this.#visible(command);
-    if (!found.ok) return unchanged(found);
-    const slot = found.value;
-    if (trigger === 'resume') {
-      const halt = this.#haltOf(slot);
-      if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
-    }
-    const actor = principal.subject;
-    if (trigger === 'complete') return this.#complete(slot, actor, command, nowMs);
-    const isWaiting = trigger === 'terminate' && this.ops.stateOf(slot) === 'pending';
-    const moved = this.#move(slot, { trigger, actor }, nowMs);
-    if (!isWaiting || moved.undo === undefined) return moved;
-    const left = { agent: this.ops.ownerOf(slot).identity, opId: command.opId, actor };
-    return withSteps(moved, moved.undo, leaveApprovals(this.approvalContext, left, nowMs));
-  }
-
-  #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
-    const speaker = this.#speakerOf(command, nowMs);
-    if ('reply' in speaker) return speaker;
-    const slot = this.#ownedBy(speaker.entry, command.opId);
-    if (!slot.ok) return unchanged(slot);
-    return this.#complete(slot.value, speaker.actor, command, nowMs);
-  }
-
-  #complete(slot: OpSlot, actor: string, { outcome, error, priced }: Completion, nowMs: number): Moved {
-    const end = outcome === 'failure' ? 'failed' : 'completed';
-    const shown = error === undefined ? undefined : redactText(error);
-    const payload = completionPayload(outcome, shown, priced);
-    return this.#move(slot, { trigger: 'complete', end, error: shown, actor, payload }, nowMs);
-  }
-
-  #getOp(command: CommandOf<'get-op'>): Replies['get-op'] {
-    const slot = this.#visible(command);
-    return slot.ok ? ok(this.#viewOf(slot.value)) : slot;
-  }
-
-  #listOps(command: CommandOf<'list-ops'>): Replies['list-ops'] {
-    const org = orgInReach(command.principal, command.orgId);
-    if (!org.ok) return org;
-    const page = pageOfOps(this, { ...command, orgId: org.value });
-    if (page === undefined) return BAD_CURSOR;
-    return ok({ items: page.items.map((slot) => this.#viewOf(slot)), next: page.next });
-  }
-
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
-    const speaker = this.#speakerOf(command, nowMs);
+    const speaker = speakerOf(this.agents, command, nowMs);
     if ('reply' in speaker) return speaker;
     // The money was spent, even if the operation is gone, never existed or belongs to another org.
-    const owned = command.opId === undefined ? undefined : this.#ownedBy(speaker.entry, command.opId);
+    const owned = command.opId === undefined ? undefined : ownedBy(this.ops, speaker.entry, command.opId);
     if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
     return recordUsage(this, speaker, owned?.ok === true ? owned.value : undefined, command, nowMs);
   }
@@ -437,7 +346,7 @@ export class Governor {
   }
 
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
-    const speaker = this.#speakerOf(command, nowMs);
+    const speaker = speakerOf(this.agents, command, nowMs);
     if ('reply' in speaker) return speaker;
     const pending = this.#signals.pendingOf(speaker.entry.key).flatMap(({ slot, signal, sequence }) => {
       return this.ops.stateOf(slot) === 'completing' ? [] : [{ opId: this.ops.idOf(slot), signal, sequence }];
@@ -446,9 +355,9 @@ export class Governor {
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
-    const speaker = this.#speakerOf(command, nowMs);
+    const speaker = speakerOf(this.agents, command, nowMs);
     if ('reply' in speaker) return speaker;
-    const slot = this.#ownedBy(speaker.entry, command.opId);
+    const slot = ownedBy(this.ops, speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
     const { opId, sequence } = command;
     const signalled = { agent: speaker.entry.key, slot: slot.value, number: this.ops.numberOf(slot.value) };
@@ -457,32 +366,6 @@ export class Governor {
     return unchanged(
       known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${sequence} for operation ${opId}` }),
     );
-  }
-
-  /** The agent that such a call speaks for. Unlike a check, the call is refused with an error. */
-  #speakerOf(command: OwnCall, nowMs: number): Speaker | Refusal {
-    const identified = identify(this.agents, command.agent, command);
-    switch (identified.kind) {
-      case 'agent':
-        if (command.credential !== undefined) this.agents.touch(identified.entry, nowMs);
-        return identified;
-      case 'org-out-of-reach':
-        return unchanged(fail({ kind: 'org_forbidden', orgId: command.agent.orgId }));
-      case 'no-credential':
-      case 'unknown-credential':
-        return unchanged(fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] }));
-      case 'impersonation': {
-        const { owner } = identified;
-        const action = METHOD_OF[command.type];
-        const opId = 'opId' in command ? command.opId : undefined;
-        return {
-          reply: fail({ kind: 'impersonation' }),
-          effects: effectsOfImpersonation({ owner, claimed: command.agent, action, opId, payload: { method: action } }),
-        };
-      }
-      default:
-        return assertNever(identified);
-    }
   }
 
   #createHalt(command: CommandOf<'create-halt'>, nowMs: number): Outcome<'create-halt'> {
@@ -502,99 +385,12 @@ export class Governor {
   }
 
   #ownApproval(command: CommandOf<'own-approval'>, nowMs: number): Outcome<'own-approval'> {
-    const speaker = this.#speakerOf(command, nowMs);
+    const speaker = speakerOf(this.agents, command, nowMs);
     return 'reply' in speaker ? speaker : readOwnApproval(this.approvalContext, command, nowMs);
   }
 
   #cancelOwnApproval(command: CommandOf<'cancel-own-approval'>, nowMs: number): Outcome<'cancel-approval'> {
-    const speaker = this.#speakerOf(command, nowMs);
+    const speaker = speakerOf(this.agents, command, nowMs);
     return 'reply' in speaker ? speaker : cancelOwnApproval(this.approvalContext, command, speaker.actor, nowMs);
   }
-
-  /** The halt that keeps a paused operation from running on. */
-  #haltOf(slot: OpSlot): Halt | undefined {
-    return this.halts.coveringAny(this.ops.ownerOf(slot), (isCovered) => this.ops.isAnyAction(slot, isCovered));
-  }
-
-  /** Moves the operations of a halt, as far as the table has such a move. */
-  #mover(nowMs: number): MoveOp {
-    return (slot, trigger, { actor, payload }) => {
-      const step = this.#step(slot, { trigger, end: 'halted', actor, payload }, nowMs);
-      return step.ok ? step.value : undefined;
-    };
-  }
-
-  #ownedBy(entry: AgentEntry, opId: OpId): Result<OpSlot, Fault> {
-    // To another org's agent the operation does not exist.
-    const slot = this.ops.find(opId, entry.identity.orgId);
-    if (slot === undefined) return noOp(opId);
-    return this.ops.ownerOf(slot) === entry ? ok(slot) : fail({ kind: 'not_owner', opId });
-  }
-
-  /** The operation of this id in the org that is asked for; without one, in any, as long as only one has such. */
-  #visible({ principal, opId, orgId }: CommandOf<'get-op' | 'control-op'>): Result<OpSlot, Fault> {
-    const org = orgInReach(principal, orgId);
-    if (!org.ok) return org;
-    if (org.value !== undefined) {
-      const slot = this.ops.find(opId, org.value);
-      return slot === undefined ? noOp(opId) : ok(slot);
-    }
-    const [only, ...others] = this.ops.findAll(opId);
-    if (only === undefined) return noOp(opId);
-    if (others.length === 0) return ok(only);
-    const orgIds = [only, ...others].map((slot) => this.ops.ownerOf(slot).identity.orgId);
-    return fail({ kind: 'ambiguous', opId, orgIds });
-  }
-
-  #move(slot: OpSlot, move: Move, nowMs: number): Moved {
-    const step = this.#step(slot, move, nowMs);
-    if (!step.ok) return unchanged(step);
-    const reply = ok(this.#viewOf(slot));
-    return step.value === undefined ? unchanged(reply) : { reply, ...step.value };
-  }
-
-  /** Undefined where it is in that state already. */
-  #step(
-    slot: OpSlot,
-    { trigger, end, error, reason, actor, payload }: Move,
-    nowMs: number,
-  ): Result<{ readonly effects: readonly Effect[]; readonly undo: OpUndo } | undefined, Fault> {
-    const { ops, budgets } = this;
-    const opId = ops.idOf(slot);
-    const from = ops.stateOf(slot);
-    const about = error === undefined && reason === undefined ? undefined : ops.aboutOf(slot);
-    const to = ops.advance(slot, trigger, nowMs, end);
-    if (to === undefined) return fail({ kind: 'invalid_transition', opId, from, trigger });
-    if (to === from) return ok(undefined);
-    if (error !== undefined) ops.setError(slot, error);
-    if (reason !== undefined) ops.setReason(slot, reason);
-    const owner = ops.ownerOf(slot);
-    // A completion sends no signal, so what the agent acknowledged is still the last one.
-    const number = ops.numberOf(slot);
-    const acknowledgedAtMs =
-      trigger === 'complete' ? this.#signals.acknowledgedAtMs(slot, number) : this.#signals.expect(slot, number);
-    const effects = this.#moved(slot, EVENT_OF[trigger], actor, payload);
-    const heldMicroUsd = budgets.heldBy(slot);
-    const heldUntilMs = budgets.heldUntilMs(slot);
-    if (isFinished(to)) budgets.release(slot);
-    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, slot, number, signal: trigger });
-    return ok({
-      effects,
-      undo: { kind: 'op', slot, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
-    });
-  }
-
-  /** A view is made only for those who watch: a halt moves a hundred thousand operations. */
-  #moved(slot: OpSlot, eventType: AuditEvent, actor: string, payload?: AuditDraft['payload']): Effect[] {
-    const draft = { eventType, lineage: this.ops.ownerOf(slot).identity, actor, opId: this.ops.idOf(slot), payload };
-    const effects: Effect[] = [{ kind: 'audit', draft }];
-    if (this.#state.isWatched) effects.push({ kind: 'op-changed', op: this.#viewOf(slot) });
-    return effects;
-  }
-
-  #viewOf(slot: OpSlot): OpView {
-    return viewOfOp(this.ops.recordOf(slot), this.#signals.acknowledgedAtMs(slot, this.ops.numberOf(slot)));
-  }
 }
-
-const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
