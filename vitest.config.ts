@@ -2,7 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { quarantine } from './test/support/quarantine.ts';
 
-/** Those that start the command, databases or a compiler. */
+/** Finds the tests that start the command, databases or a compiler. */
 const startsProcesses = ({ moduleId }: TestSpecification): boolean =>
   /\/test\/(?:(?:e2e|web|cli|sdk)\/|[^/]+$)/.test(moduleId);
 

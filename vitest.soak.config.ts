@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 const HOURS_MS = 60 * 60_000;
 
 /**
- * What takes minutes to hours, one after the other: each has the machine to itself. The properties are those of
+ * Runs tests of minutes to hours, one after the other: each has the machine to itself. The properties are those of
  * `npm test`, with other inputs and many more of them.
  */
 export default defineConfig({

@@ -58,7 +58,7 @@ def main():
             'agent': AGENT, 'credentialToken': token, 'traceId': trace, 'spanId': span, 'action': action, 'resource': resource,
         })
 
-    # What no rule allows is never begun. No answer means no: the error ends the program here.
+    # An action that no rule allows is never begun. No answer means no: the error ends the program here.
     refused = ask('clean-up', 'process.exec', 'rm -rf /')
     assert refused['decision'] == 'DECISION_DENY'
     say(refused['reason'])

@@ -23,7 +23,7 @@ PLAN = [
 
 
 def carry_out(action: str, target: str) -> str:
-    """What the agent's tools would do."""
+    """Does what the agent's tools would do."""
     return f'{action} on {target} is done'
 
 

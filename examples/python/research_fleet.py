@@ -12,7 +12,7 @@ SOURCES = ['https://arxiv.org/abs/1', 'https://arxiv.org/abs/2', 'https://intran
 
 
 async def gather(client: AsyncAgentClient, url: str) -> str | None:
-    """One source, as an operation of its own; None where policy does not let it."""
+    """Reads a source, as an operation of its own; None where policy does not let it."""
     try:
         async with client.run('net.connect', url):
             return url

@@ -31,7 +31,7 @@ def fake() -> Iterator[FakeGateway]:
 
 @pytest.fixture
 def dead_url() -> str:
-    """Of a port at which nobody listens."""
+    """Returns the URL of a port at which nobody listens."""
     with socket.socket() as sock:
         sock.bind(('127.0.0.1', 0))
         return f'http://127.0.0.1:{sock.getsockname()[1]}'

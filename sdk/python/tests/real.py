@@ -131,7 +131,7 @@ class RealGateway:
 
 
 def eventually(look: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What `look` finds, once that is something."""
+    """Returns what `look` finds, once that is something."""
     end = time.monotonic() + seconds
     while True:
         found = look()

@@ -21,7 +21,7 @@ CASES = [(path.stem, case) for path in FILES for case in json.loads(path.read_te
 
 
 class Raised(Exception):
-    """What a body raises."""
+    """The error that a body raises."""
 
 
 class Actor:
@@ -39,7 +39,7 @@ class Actor:
 
     def _expect(self, wanted: dict[str, Any], got: dict[str, Any]) -> None:
         for name, value in wanted.items():
-            # Of what differs each time, only that it is there.
+            # Values that differ each time are only looked for.
             is_any = value is True and name != 'unreachable'
             assert got[name] is not None if is_any else got[name] == value, name
 

@@ -130,9 +130,9 @@ const PATH: JsonSchema = {
 };
 
 const PROPERTY = {
-  paths: { description: 'What to hide.', type: 'array', minItems: 1, maxItems: MAX_PATHS, items: PATH },
+  paths: { description: 'The fields to hide.', type: 'array', minItems: 1, maxItems: MAX_PATHS, items: PATH },
   path: PATH,
-  value: { description: 'What stands there instead.' },
+  value: { description: 'The value that replaces it.' },
   max: { description: 'The highest number that may stand there.', type: 'number' },
   message: textSchema('Shown to the operator.', MAX_MESSAGE_LENGTH),
 } as const satisfies Record<(typeof PROPERTIES_OF)[ObligationType][number], JsonSchema>;
@@ -142,7 +142,7 @@ const obligationSchema = (type: ObligationType, description: string): JsonSchema
   type: 'object',
   properties: {
     id: {
-      description: 'Of the same id in several rules that match, the one of the narrower scope stands.',
+      description: 'If several matching rules have the same id, the one of the narrower scope wins.',
       type: 'string',
       maxLength: MAX_OBLIGATION_ID_LENGTH,
       pattern: OBLIGATION_ID_PATTERN,
@@ -155,7 +155,7 @@ const obligationSchema = (type: ObligationType, description: string): JsonSchema
 });
 
 const OBLIGATIONS: JsonSchema = {
-  description: 'What the caller of an allowed action must do. Only with the effect allow.',
+  description: 'The duties of the caller of an allowed action. Only with the effect allow.',
   type: 'array',
   minItems: 1,
   maxItems: MAX_OBLIGATIONS,
@@ -310,7 +310,7 @@ const DOCUMENT_PROPERTIES = {
     pattern: SCOPE,
     examples: ['global', 'org:acme', 'team:acme/search', 'agent:acme/search/crawler'],
   },
-  rules: { description: 'What is allowed and denied.', type: 'array', maxItems: MAX_RULES, items: RULE },
+  rules: { description: 'The rules, which allow and deny.', type: 'array', maxItems: MAX_RULES, items: RULE },
   budget: BUDGET,
   limits: {
     description: 'How much may happen before the gateway denies or asks.',
@@ -341,12 +341,12 @@ const agentSchema = (description: string): JsonSchema => ({ description, type: '
 const CASE_PROPERTIES = {
   name: { description: 'Shown in the result. Omitted: the action and the resource.', type: 'string', minLength: 1 },
   agent: agentSchema('Who asks: <org>/<team>/<agent>, or /<team>/<agent> without an org.'),
-  action: { description: 'What it wants to do.', type: 'string', minLength: 1, examples: COMMON_ACTIONS },
-  resource: { description: 'What it wants to do it to; may be empty.', type: 'string' },
-  attributes: { description: 'What else it sends.', type: 'object' },
+  action: { description: 'The action that it wants to take.', type: 'string', minLength: 1, examples: COMMON_ACTIONS },
+  resource: { description: 'The resource that the action is for; may be empty.', type: 'string' },
+  attributes: { description: 'The attributes that it sends.', type: 'object' },
   caller: agentSchema('The agent on whose behalf it asks.'),
   estimated_cost_usd: {
-    description: 'What the action is expected to cost, in US dollars.',
+    description: 'The expected cost of the action, in US dollars.',
     type: 'number',
     minimum: 0,
     maximum: MAX_COST_USD,
@@ -359,7 +359,7 @@ const CASE_PROPERTIES = {
     items: { type: 'string', minLength: 1 },
   },
   used: {
-    description: 'What is used of limits so far, by their ids: calls, US dollars or tokens. Omitted: nothing.',
+    description: 'The use of limits so far, by their ids: calls, US dollars or tokens. Omitted: none.',
     type: 'object',
     additionalProperties: { type: 'number', minimum: 0 },
   },
@@ -368,7 +368,7 @@ const CASE_PROPERTIES = {
 
 const HALT_PROPERTIES = {
   scope: {
-    description: 'What it stops. Of a lineage only its first agent is known.',
+    description: 'The agents that it stops. Of a lineage only its first agent is known.',
     type: 'string',
     pattern: HALT_SCOPE,
     examples: ['org:acme', 'lineage:acme/search/crawler'],

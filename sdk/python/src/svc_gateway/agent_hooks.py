@@ -93,7 +93,7 @@ class ApprovalResolver:
 
 
 def _plain(context: Mapping[str, Any]) -> dict[str, Any]:
-    """What the door reads of a context; results and messages stay here."""
+    """Returns what the door reads of a context; results and messages stay here."""
     names = ('spec', 'interception_point', 'timestamp', 'sequence', 'agent', 'session', 'tool_call', 'target')
     plain = {name: context[name] for name in names if name in context}
     if context['interception_point'] == 'post_tool_call':

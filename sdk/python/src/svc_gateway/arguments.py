@@ -12,7 +12,7 @@ MAX_DEPTH = 30
 
 
 def jsonable(value: Any, depth: int = 0) -> Any:
-    """What JSON can hold of a value; of anything else, its text."""
+    """Returns what JSON can hold of a value; of anything else, its text."""
     if depth > MAX_DEPTH:
         return '...'
     if value is None or isinstance(value, (bool, str)):
@@ -52,7 +52,7 @@ def restored(originals: Mapping[str, Any], sent: Mapping[str, Any], edited: Mapp
 
 
 class Call:
-    """One call of a function: its arguments by name."""
+    """A call of a function: its arguments by name."""
 
     def __init__(self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._signature = signature

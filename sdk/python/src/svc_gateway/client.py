@@ -24,7 +24,7 @@ F = TypeVar('F', bound=Callable[..., Any])
 
 
 class _Client:
-    """What both clients have in common.
+    """The common part of both clients.
 
     `url` is that of the gateway's HTTP port, `agent` is `<org>/<team>/<agent>`, and `credential_token` the agent's own
     token. With an `api_key` of write scope instead, the client registers the agent and keeps its token in memory; each
@@ -132,7 +132,7 @@ def _action(action: str | Action, fields: Mapping[str, Any]) -> Action:
 
 
 class AgentClient(_Client):
-    """One agent and its gateway, for threads.
+    """An agent and its gateway, for threads.
 
     It may be used from any number of threads, and in processes that were forked from the one that made it.
 
@@ -303,7 +303,7 @@ class AgentClient(_Client):
 
 
 class AsyncAgentClient(_Client):
-    """One agent and its gateway, for asyncio: every call of `AgentClient`, to be awaited.
+    """An agent and its gateway, for asyncio: every call of `AgentClient`, to be awaited.
 
     With `use_httpx` and the extra `httpx`, its calls are made by that library, else by threads of its own.
 

@@ -110,7 +110,7 @@ class Control:
         except Exception as error:
             self._core.settings.on_warning(error)
         if is_done:
-            # One that does not arrive is sent again when the stream opens anew.
+            # A report that does not arrive is sent again when the stream opens anew.
             with contextlib.suppress(GatewayError, ClientClosedError):
                 drive(self._core.acknowledge(self._core.thread_io, signal.op_id, signal.sequence))
 

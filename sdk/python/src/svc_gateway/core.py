@@ -1,4 +1,4 @@
-"""What both clients do: credentials, checks, approvals and reports, with their retries."""
+"""The work of both clients: credentials, checks, approvals and reports, with their retries."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Reach:
 
 @dataclass
 class _Inquiry:
-    """One check, from its call to the end of its last attempt."""
+    """A check, from its call to the end of its last attempt."""
 
     action: Action
     body: dict[str, Any]
@@ -136,7 +136,7 @@ class Core:
             self._registering.release()
 
     def _give_up_token(self, stale: str, because: GatewayError) -> None:
-        """So that the next attempt obtains another one. Raises where none can be obtained."""
+        """Drops the token: the next attempt obtains another one. Raises where none can be obtained."""
         with self._lock:
             if self._token != stale:
                 return

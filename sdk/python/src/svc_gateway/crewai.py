@@ -92,7 +92,7 @@ class _Hooks:
             return f'The result of {context.tool_name} is withheld: {error}.'
 
     def _read(self, context: Any, begun: Allowed | Refused) -> str | None:
-        """What the agent reads instead of the result; None for the result itself."""
+        """Returns what the agent reads instead of the result; None for the result itself."""
         if isinstance(begun, Refused):
             return begun.message
         io, result = self._gate.thread_io, context.tool_result

@@ -1,4 +1,4 @@
-"""What the adapters of agent frameworks have in common: a tool call is checked, run and reported, and fails closed."""
+"""The common part of the adapters of agent frameworks: a tool call is checked, run and reported, and fails closed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Approvals = Literal['native', 'wait']
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One call of a tool, under ids that stay the same when the framework replays it."""
+    """A call of a tool, under ids that stay the same when the framework replays it."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -68,7 +68,7 @@ def part_of_id(text: str) -> str:
 
 
 def denial_text(what: str, answer: CheckAnswer) -> str:
-    """What the model reads of a denial: why, what it may do instead, and that another form of it will not do."""
+    """Tells the model of a denial: why, what it may do instead, and that another form of it will not do."""
     parts = [f'{what} was denied by policy: {answer.reason}.']
     if answer.cause is not None:
         parts.append(f'Cause: {answer.cause}.')
@@ -192,7 +192,7 @@ class Gate:
         return None
 
     async def post(self, io: Io, path: str, body: bytes) -> dict[str, Any]:
-        """What another door of the gateway answers to the agent. Tried again while it is lost; raises GatewayError."""
+        """Returns what another door of the gateway answers to the agent. Tried again while it is lost; raises GatewayError."""
         return await self._core.post(io, path, body)
 
     async def wait_approval(self, io: Io, approval_id: str) -> Approval:

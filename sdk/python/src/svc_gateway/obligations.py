@@ -1,4 +1,4 @@
-"""What an allow obliges the agent to do.
+"""The obligations of an allow, which the agent has to meet.
 
 `redact`, `set` and `cap` edit attributes and results by dotted paths, and `notify` has a message. Values come back
 edited, never changed in place. What cannot be edited raises TypeError: leaving an obligation out is not meeting it.
@@ -32,7 +32,7 @@ def edited_attributes(
 
 
 def edited_result(result: Any, obligations: Sequence[Obligation]) -> Any:
-    """What the body has returned, as the obligations change it."""
+    """Returns the result of the body, as the obligations change it."""
     return _edit({RESULT: result}, obligations, lambda path: path[0] == RESULT and len(path) > 1)[RESULT]
 
 

@@ -99,7 +99,7 @@ class RunningOp:
             if approval.state == 'pending':
                 waited = f'nobody has decided on approval {answer.approval_id} within'
                 return _undecided(answer, f'{waited} {core.settings.approval_timeout:g} s')
-            # What was approved may be used up, or changed, by now: then people are asked anew.
+            # The approved action may be used up, or changed, by now: then people are asked anew.
             if rounds > 0:
                 await io.sleep(RECHECK_SECONDS)
             rounds += 1
@@ -175,12 +175,12 @@ class RunningOp:
     async def _acknowledge_pause(self, io: Io) -> None:
         sequence, self._unacknowledged = self._unacknowledged, None
         if sequence is not None:
-            # One that does not arrive is sent again when the stream opens anew.
+            # A report that does not arrive is sent again when the stream opens anew.
             with contextlib.suppress(GatewayError):
                 await self._core.acknowledge(io, self.op_id, sequence)
 
     async def _look(self, io: Io) -> None:
-        """Where no signals arrive, asks the gateway, at most once in `poll_interval` seconds."""
+        """Asks the gateway if no signals arrive, at most once in `poll_interval` seconds."""
         is_due = time.monotonic() - self._asked_at >= self._core.settings.poll_interval
         if self.state == 'terminated' or self._control.is_connected or not is_due:
             return
@@ -215,7 +215,7 @@ class RunningOp:
         return await self._core.record_usage(io, usage, self.op_id, usage_id)
 
     def edited(self, result: Any) -> Any:
-        """What the obligations of the answer make of a result. Raises TypeError where it cannot be edited."""
+        """Returns a result as the obligations of the answer change it. Raises TypeError where it cannot be edited."""
         return obligations.edited_result(result, self.answer.obligations)
 
     # --- the end ---

@@ -95,7 +95,7 @@ def _withhold_unless_editable(op: RunningOp, action: Action) -> None:
 
 
 class Run:
-    """What `AgentClient.run` returns: a context manager, and a decorator."""
+    """The run that `AgentClient.run` returns: a context manager, and a decorator."""
 
     def __init__(self, core: Core, control: Control, action: Action) -> None:
         self._core = core
@@ -159,7 +159,7 @@ class Run:
 
 
 class AsyncRun:
-    """What `AsyncAgentClient.run` returns: an asynchronous context manager, and a decorator."""
+    """The run that `AsyncAgentClient.run` returns: an asynchronous context manager, and a decorator."""
 
     def __init__(self, core: Core, control: Control, io: AsyncIo, action: Action) -> None:
         self._core = core

@@ -86,7 +86,7 @@ class _TimedReader(io.RawIOBase):
 
 
 class _TimedSocket:
-    """What `http.client` needs of a socket, with one deadline for all that it does."""
+    """The part of a socket that `http.client` needs, with one deadline for all that it does."""
 
     def __init__(self, inner: socket.socket) -> None:
         self.inner = inner
@@ -193,7 +193,7 @@ class Pool:
     def post(
         self, path: str, body: bytes, headers: Mapping[str, str], timeout: float, abort: Abort | None = None
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """One POST, and where a kept connection turns out to be closed, once more on a new one."""
+        """Sends a POST, and where a kept connection turns out to be closed, once more on a new one."""
         deadline = time.monotonic() + timeout
         if self._closed:
             raise ClientClosedError

@@ -83,7 +83,7 @@ AgentLike = AgentId | str | Sequence[str] | Mapping[str, str]
 
 @dataclass(frozen=True)
 class Action:
-    """One action an agent wants to take.
+    """An action that an agent wants to take.
 
     `action` is `tool.call`, `llm.call`, `file.write`, `net.connect`, `process.exec` or any other name; `resource` is
     its target, up to 2048 bytes. `attributes` is what JSON can hold. `estimated_cost_usd`, 0 to 1,000,000 US dollars,
@@ -104,7 +104,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Obligation:
-    """What an allow obliges its caller to do: `redact`, `set`, `cap` or `notify`, with the type's properties."""
+    """An obligation of an allow for its caller: `redact`, `set`, `cap` or `notify`, with the type's properties."""
 
     id: str
     type: str
@@ -157,7 +157,7 @@ class CheckAnswer:
 
 @dataclass(frozen=True)
 class Approval:
-    """What has become of the approval that an action waits for."""
+    """The outcome so far of the approval that an action waits for."""
 
     approval_id: str
     state: ApprovalState
@@ -206,7 +206,7 @@ class OpSignal:
 
 @dataclass(frozen=True)
 class Notice:
-    """What a rule wants the operator to read of an action that it allows."""
+    """The text that a rule wants the operator to read of an action that it allows."""
 
     message: str
     op_id: str

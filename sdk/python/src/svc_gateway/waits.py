@@ -22,7 +22,7 @@ class Io(Protocol):
     async def call(
         self, method: str, message: Mapping[str, Any], timeout: float, bearer: str | None = None
     ) -> dict[str, Any]:
-        """One call to the gateway within `timeout` seconds. Raises GatewayError."""
+        """Calls the gateway within `timeout` seconds. Raises GatewayError."""
 
     async def sleep(self, seconds: float) -> None: ...
 

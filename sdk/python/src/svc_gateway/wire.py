@@ -160,7 +160,7 @@ def answer_in(reply: Mapping[str, Any], op_id: str) -> CheckAnswer:
 
 
 def error_in(error: Mapping[str, Any]) -> GatewayError:
-    """Of one item of a batch."""
+    """The error of an item of a batch."""
     fault = str(error.get('code', ''))
     code = 'invalid_argument' if fault == 'invalid_argument' else 'unavailable'
     return GatewayError(

@@ -1,4 +1,4 @@
-"""What the tests of all adapters have in common: agents with a policy of their own at the real gateway."""
+"""The common part of the tests of all adapters: agents with a policy of their own at the real gateway."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ class World:
         self.gateway.operate(op_id, 'terminate')
 
     def spent(self, client: AgentClient) -> float:
-        """What this agent has spent today, in US dollars."""
+        """Returns what this agent has spent today, in US dollars."""
         found = self.gateway.call('GET', '/api/v1/budgets?org_id=acme&per_page=1000')['budgets']
         return sum(each['daily']['spent_usd'] for each in found if each['agent_id'] == client.agent.agent_id)
 
     def outcome(self, client: AgentClient) -> str:
-        """Of the agent's only operation, once it has ended."""
+        """Returns the outcome of the only operation of the agent, once it has ended."""
         [op_id] = self.ops(client)
         ended = eventually(lambda: [each for each in self.gateway.logged(op_id) if each['event_type'] == 'OpCompleted'])
         outcome: str = ended[0]['payload']['outcome']

@@ -1,4 +1,4 @@
-"""What every adapter promises, whatever the framework."""
+"""The promises of every adapter, whatever the framework."""
 
 from __future__ import annotations
 

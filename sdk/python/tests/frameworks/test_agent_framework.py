@@ -74,7 +74,7 @@ class TestAgentFramework(Contract):
         scene = AgentFrameworkScene(client)
         [request] = scene.start().user_input_requests
         approval_id = request.additional_properties['approval_id']
-        # Whoever answers the request decides nothing: people do, at the gateway.
+        # The answer to the request decides nothing: people do, at the gateway.
         answer = Message('user', [request.to_function_approval_response(True)])
         [again] = scene.start(answer).user_input_requests
         assert scene.ran == []

@@ -73,7 +73,7 @@ class TestLangChain(Contract):
         asked = scene.invoke()['__interrupt__'][0]
         assert asked.value['type'] == 'tool_approval'
         assert asked.value['args'] == {'amount': 500}
-        # Whoever resumes the graph decides nothing: people do, at the gateway.
+        # Resuming the graph decides nothing: people do, at the gateway.
         again = scene.invoke(Command(resume={asked.id: {'type': 'approve'}}))['__interrupt__'][0]
         assert (scene.ran, again.value['approval_id']) == ([], asked.value['approval_id'])
         world.gateway.decide(asked.value['approval_id'], 'approve')

@@ -57,7 +57,7 @@ class TestPydanticAi(Contract):
         first = scene.start()
         assert isinstance(first.output, DeferredToolRequests)
         approval_id = first.output.metadata['call-1']['approval_id']
-        # Whoever answers the deferred request decides nothing: people do, at the gateway.
+        # The answer to the deferred request decides nothing: people do, at the gateway.
         more = {
             'message_history': first.all_messages(),
             'deferred_tool_results': DeferredToolResults(approvals={'call-1': True}),

@@ -294,11 +294,11 @@ type CompleteOpRequest struct {
 	CredentialToken string `protobuf:"bytes,2,opt,name=credential_token,json=credentialToken,proto3" json:"credential_token,omitempty"`
 	// The operation: `<trace_id>:<span_id>`, as in the answer to its check. Required.
 	OpId string `protobuf:"bytes,3,opt,name=op_id,json=opId,proto3" json:"op_id,omitempty"`
-	// What the action cost, 0 to 1,000,000 US dollars; recorded as usage in place of the reservation. Absent: no usage is recorded.
+	// The cost of the action, 0 to 1,000,000 US dollars; recorded as usage in place of the reservation. Absent: no usage is recorded.
 	CostUsd *float64 `protobuf:"fixed64,4,opt,name=cost_usd,json=costUsd,proto3,oneof" json:"cost_usd,omitempty"`
 	// Whether the action succeeded. Unspecified counts as success.
 	Outcome Outcome `protobuf:"varint,5,opt,name=outcome,proto3,enum=svc.governance.v1.Outcome" json:"outcome,omitempty"`
-	// What went wrong, for people; recorded with the operation. At most 1024 bytes, and only with OUTCOME_FAILURE.
+	// The error, for people; recorded with the operation. At most 1024 bytes, and only with OUTCOME_FAILURE.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	// Which gateway of a cluster knows the operation: `op_home` of the answer to its check, returned unchanged. At most 64 bytes. It
 	// saves the gateways asking each other; a wrong one does no harm.
@@ -309,11 +309,11 @@ type CompleteOpRequest struct {
 	Provider string `protobuf:"bytes,9,opt,name=provider,proto3" json:"provider,omitempty"`
 	// With those that were read from a cache or written to it.
 	InputTokens *uint64 `protobuf:"varint,10,opt,name=input_tokens,json=inputTokens,proto3,oneof" json:"input_tokens,omitempty"`
-	// What the model wrote.
+	// The tokens that the model wrote.
 	OutputTokens *uint64 `protobuf:"varint,11,opt,name=output_tokens,json=outputTokens,proto3,oneof" json:"output_tokens,omitempty"`
-	// Of the input, those that were read from a cache.
+	// The part of the input that was read from a cache.
 	CacheReadTokens *uint64 `protobuf:"varint,12,opt,name=cache_read_tokens,json=cacheReadTokens,proto3,oneof" json:"cache_read_tokens,omitempty"`
-	// Of the input, those that were written to a cache.
+	// The part of the input that was written to a cache.
 	CacheWriteTokens *uint64 `protobuf:"varint,13,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3,oneof" json:"cache_write_tokens,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -447,7 +447,7 @@ type CompleteOpResponse struct {
 	OpId string `protobuf:"bytes,1,opt,name=op_id,json=opId,proto3" json:"op_id,omitempty"`
 	// Its state now.
 	OpState OpState `protobuf:"varint,2,opt,name=op_state,json=opState,proto3,enum=svc.governance.v1.OpState" json:"op_state,omitempty"`
-	// What the tokens cost; absent where no tokens were given.
+	// The cost of the tokens; absent where no tokens were given.
 	CostUsd       *float64 `protobuf:"fixed64,3,opt,name=cost_usd,json=costUsd,proto3,oneof" json:"cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -527,11 +527,11 @@ type RecordUsageRequest struct {
 	Provider string `protobuf:"bytes,8,opt,name=provider,proto3" json:"provider,omitempty"`
 	// With those that were read from a cache or written to it.
 	InputTokens *uint64 `protobuf:"varint,9,opt,name=input_tokens,json=inputTokens,proto3,oneof" json:"input_tokens,omitempty"`
-	// What the model wrote.
+	// The tokens that the model wrote.
 	OutputTokens *uint64 `protobuf:"varint,10,opt,name=output_tokens,json=outputTokens,proto3,oneof" json:"output_tokens,omitempty"`
-	// Of the input, those that were read from a cache.
+	// The part of the input that was read from a cache.
 	CacheReadTokens *uint64 `protobuf:"varint,11,opt,name=cache_read_tokens,json=cacheReadTokens,proto3,oneof" json:"cache_read_tokens,omitempty"`
-	// Of the input, those that were written to a cache.
+	// The part of the input that was written to a cache.
 	CacheWriteTokens *uint64 `protobuf:"varint,12,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3,oneof" json:"cache_write_tokens,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -660,7 +660,7 @@ type RecordUsageResponse struct {
 	Tier BudgetTier `protobuf:"varint,2,opt,name=tier,proto3,enum=svc.governance.v1.BudgetTier" json:"tier,omitempty"`
 	// The period of that limit; monthly is checked before daily.
 	Period BudgetPeriod `protobuf:"varint,3,opt,name=period,proto3,enum=svc.governance.v1.BudgetPeriod" json:"period,omitempty"`
-	// What the tokens cost; absent where no tokens were given.
+	// The cost of the tokens; absent where no tokens were given.
 	CostUsd       *float64 `protobuf:"fixed64,4,opt,name=cost_usd,json=costUsd,proto3,oneof" json:"cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -789,12 +789,12 @@ func (x *OpControlStreamRequest) GetResumeAfter() uint64 {
 	return 0
 }
 
-// One signal to one operation.
+// A signal to an operation.
 type OpControlStreamResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The operation.
 	OpId string `protobuf:"bytes,1,opt,name=op_id,json=opId,proto3" json:"op_id,omitempty"`
-	// What the agent must do with it.
+	// The agent must do this with it.
 	Signal OpSignal `protobuf:"varint,2,opt,name=signal,proto3,enum=svc.governance.v1.OpSignal" json:"signal,omitempty"`
 	// Increases with every signal to this agent, not always by one, even across a restart of the gateway. Pass it to AckOpControl.
 	Sequence      uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`

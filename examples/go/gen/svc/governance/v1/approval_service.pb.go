@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What has become of an approval.
+// The outcome of an approval so far.
 type ApprovalState int32
 
 const (
@@ -162,7 +162,7 @@ type WaitApprovalResponse struct {
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// Its state.
 	State ApprovalState `protobuf:"varint,2,opt,name=state,proto3,enum=svc.governance.v1.ApprovalState" json:"state,omitempty"`
-	// What whoever decided last has given as the reason.
+	// The reason that the last decider has given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Until when it can be decided or, once approved, used.
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`

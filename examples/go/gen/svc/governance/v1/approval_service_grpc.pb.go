@@ -27,7 +27,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Where an agent waits for a person to approve an action that was answered DECISION_PENDING.
+// An agent waits here for a person to approve an action that was answered DECISION_PENDING.
 //
 // The agent authenticates with `agent` and `credential_token`, as in AgentService; a bearer with write scope may call for any agent
 // of its organization.
@@ -72,7 +72,7 @@ func (c *approvalServiceClient) CancelApproval(ctx context.Context, in *CancelAp
 // All implementations must embed UnimplementedApprovalServiceServer
 // for forward compatibility.
 //
-// Where an agent waits for a person to approve an action that was answered DECISION_PENDING.
+// An agent waits here for a person to approve an action that was answered DECISION_PENDING.
 //
 // The agent authenticates with `agent` and `credential_token`, as in AgentService; a bearer with write scope may call for any agent
 // of its organization.

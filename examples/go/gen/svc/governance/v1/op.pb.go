@@ -89,7 +89,7 @@ func (OpState) EnumDescriptor() ([]byte, []int) {
 	return file_svc_governance_v1_op_proto_rawDescGZIP(), []int{0}
 }
 
-// What an operator wants an operation in flight to do.
+// An operator wants an operation in flight to do this.
 type OpSignal int32
 
 const (

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What the gateway decided.
+// The decision of the gateway.
 type Decision int32
 
 const (
@@ -169,7 +169,7 @@ func (DecisionCause) EnumDescriptor() ([]byte, []int) {
 	return file_svc_governance_v1_policy_service_proto_rawDescGZIP(), []int{1}
 }
 
-// One action an agent wants to take.
+// An action that an agent wants to take.
 type CheckActionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who wants to act. Required.
@@ -183,7 +183,7 @@ type CheckActionRequest struct {
 	SpanId string `protobuf:"bytes,4,opt,name=span_id,json=spanId,proto3" json:"span_id,omitempty"`
 	// Kind of action: `tool.call`, `llm.call`, `file.write`, `net.connect`, `process.exec` or any other name, up to 256 bytes. Required.
 	Action string `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
-	// What it acts on: a tool, a model, a path, a host … Up to 2048 bytes.
+	// The thing it acts on: a tool, a model, a path, a host … Up to 2048 bytes.
 	Resource string `protobuf:"bytes,6,opt,name=resource,proto3" json:"resource,omitempty"`
 	// Additional data for policies. Nested at most 32 levels deep, with at most 1000 keys and 10,000 list items in total, finite
 	// numbers only, and no key `__proto__`.
@@ -510,7 +510,7 @@ func (x *CheckActionResponse) GetRemedy() string {
 	return ""
 }
 
-// What an allowed action must be changed by before it is taken, or its result before it is used.
+// A change of an allowed action before it is taken, or its result before it is used.
 type Obligation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name in the policy.
@@ -620,7 +620,7 @@ func (x *BatchCheckActionsRequest) GetRequests() []*CheckActionRequest {
 	return nil
 }
 
-// One answer for each request.
+// An answer for each request.
 type BatchCheckActionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the requests. Each is a CheckActionResponse (wire-compatible) or carries an error instead.
@@ -666,7 +666,7 @@ func (x *BatchCheckActionsResponse) GetResponses() []*StreamCheckActionsResponse
 	return nil
 }
 
-// One action on a stream of checks. Same fields as CheckActionRequest, and wire-compatible.
+// An action on a stream of checks. Same fields as CheckActionRequest, and wire-compatible.
 type StreamCheckActionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As CheckActionRequest.agent.
@@ -820,7 +820,7 @@ func (x *StreamCheckActionsRequest) GetOpHome() string {
 	return ""
 }
 
-// One answer on a stream of checks or in a batch: a CheckActionResponse (wire-compatible), or an error instead.
+// An answer on a stream of checks or in a batch: a CheckActionResponse (wire-compatible), or an error instead.
 type StreamCheckActionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As CheckActionResponse.decision; DECISION_UNSPECIFIED when `error` is set.
@@ -1015,7 +1015,7 @@ type CheckError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A stable code: `invalid_argument`, `overloaded`, `shutting_down` …, the same as in HTTP problem documents.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// One sentence for people, naming the field if one is malformed.
+	// A sentence for people, naming the field if one is malformed.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Seconds to wait before retrying. 0: retrying does not help.
 	RetryAfterSecs uint32 `protobuf:"varint,3,opt,name=retry_after_secs,json=retryAfterSecs,proto3" json:"retry_after_secs,omitempty"`
