@@ -19,6 +19,11 @@ const CHOSEN: readonly OptionRow[] = [
   { flags: '-y, --yes', meaning: 'do not ask for confirmation' },
 ];
 
+/** The states as people read them: that of a finished operation is how it ended. */
+const SHOWN_STATES: readonly string[] = [
+  ...new Set([...OP_STATES.filter((state) => state !== 'completing'), ...OP_ENDS]),
+];
+
 export const OPERATION_COMMANDS: readonly CommandRow[] = [
   {
     synopsis: 'check',
@@ -39,7 +44,7 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
     synopsis: 'ops ls',
     summary: 'list operations in flight and recently ended ones',
     options: [
-      { flags: '--state <state>', meaning: 'only in this state', choices: [...OP_STATES, 'completed'] },
+      { flags: '--state <state>', meaning: 'only in this state', choices: [...new Set([...OP_STATES, ...OP_ENDS])] },
       { flags: '--ended <how>', meaning: 'only operations that ended in this way', choices: OP_ENDS },
       ...DECIDED_BY,
       ORG,
@@ -89,7 +94,12 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
   {
     synopsis: 'ops watch',
     summary: 'watch operations change; a live table on a terminal, lines elsewhere',
-    options: [ORG, TEAM, AGENT],
+    options: [
+      { flags: '--state <state>', meaning: 'only in this state, as shown', choices: SHOWN_STATES },
+      ORG,
+      TEAM,
+      AGENT,
+    ],
     example: 'svc ops watch --org acme',
     load: async () => (await import('./commands/watch.ts')).watch,
   },

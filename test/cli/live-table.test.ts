@@ -106,10 +106,10 @@ describe('live table', () => {
 
   test('Ctrl-Z restores the terminal, and fg shows the live table again', async () => {
     const terminal = await watchingIn({ script: 'set -m; "$@"; echo "the shell is back"; fg' });
-    await terminal.until('Press Ctrl-C to quit.');
+    await terminal.until('q to quit.');
     terminal.type('\u001a');
     await terminal.until(
-      /\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
+      /\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*q to quit\./,
     );
     terminal.type('\u0003');
     expect(await terminal.ended).toBe(0);
@@ -117,10 +117,10 @@ describe('live table', () => {
 
   test('Ctrl-Z does not stop the live table where no shell could resume it', async () => {
     const terminal = await watching();
-    await terminal.until('Press Ctrl-C to quit.');
+    await terminal.until('q to quit.');
     terminal.type('\u001a');
     await terminal.until(
-      /\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
+      /\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*q to quit\./,
     );
     terminal.type('\u0003');
     expect(await terminal.ended).toBe(0);

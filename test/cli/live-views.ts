@@ -85,7 +85,7 @@ export function liveViews({ gateway, cli, svc, json }: Operator): void {
   test('a live table whose key is revoked restores the terminal and says why', async () => {
     const { id, key } = await json('keys create short-lived --scope read');
     const terminal = cli().inTerminal(['ops', 'watch', '--api-url', gateway().url], { env: { SVC_CLI_API_KEY: key } });
-    await terminal.until('Press Ctrl-C to quit.');
+    await terminal.until('q to quit.');
     await svc(`keys revoke ${id}`);
     expect(await terminal.ended).toBe(1);
     const [, after = ''] = terminal.shown().split('\u001b[?1049l');

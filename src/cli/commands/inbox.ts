@@ -242,6 +242,7 @@ export function openInbox(api: Api, look: () => Promise<readonly Row[]>): Inbox 
     }
   };
   const stopReading = readKeys((key) => {
+    if (key.name === 'suspend') return screen.suspend();
     const pressed = press(state, key);
     change(pressed.state);
     if (pressed.leaves === true) left.abort();

@@ -124,7 +124,7 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
   return [...counts].sort(([, a], [, b]) => b - a);
 }
 
-const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${stateText(op)}.`);
+export const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${stateText(op)}.`);
 
 /** The place of a listed operation; a gateway outside a cluster has no `op_home`. */
 const placeOf = (op: Row): OpPlace => ({
@@ -133,7 +133,7 @@ const placeOf = (op: Row): OpPlace => ({
 });
 const keyOf = (op: Row): string => `${JSON.stringify(placeOf(op))} ${String(op.op_id)}`;
 
-function verbPath(opId: string, trigger: ControlTrigger, place: OpPlace): string {
+export function verbPath(opId: string, trigger: ControlTrigger, place: OpPlace): string {
   const given = Object.entries(place).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
   );

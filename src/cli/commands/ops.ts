@@ -1,5 +1,6 @@
 /** `svc ops ls|show`: operations in flight. */
 
+import { OP_STATES } from '../../core/ops/op-state.ts';
 import type { Invocation, Options, Run } from '../invocation.ts';
 import { Api, missingNote } from '../remote/api.ts';
 import { note, show, showTable } from '../terminal/output.ts';
@@ -32,13 +33,18 @@ export const whereIn = (options: Options): OpPlace => ({
 
 export const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;
 
+/** As it is shown: the state of a finished operation is how it ended. */
+function inState(options: Options) {
+  const [state, ended] = [options.text('state'), options.text('ended')];
+  const isState = state === undefined || (OP_STATES as readonly string[]).includes(state);
+  return isState ? { state, ended } : { state: undefined, ended: ended ?? state };
+}
+
 export async function ls(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
   const query = {
-    // As it is shown.
-    state: options.text('state') === 'completed' ? 'completing' : options.text('state'),
-    ended: options.text('ended'),
+    ...inState(options),
     action: options.text('action'),
     resource: options.text('resource'),
     policy: options.text('policy'),

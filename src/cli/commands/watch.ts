@@ -1,18 +1,31 @@
 /** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { dropFirst } from '../../core/base/lists.ts';
+import { messageOf } from '../../core/base/text.ts';
 import { OP_ENDS } from '../../core/ops/op-state.ts';
 import { EXIT, type ExitStatus, mayPass } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { type LiveStream, openLiveStream } from '../remote/live-stream.ts';
-import { bold, dim, green, note, red, showNext, yellow } from '../terminal/output.ts';
-import { openScreen, type Screen } from '../terminal/screen.ts';
-import { type Column, cellText, type Row, tableLines, valueAt } from '../terminal/table.ts';
-import { clipped, widthOf } from '../terminal/width.ts';
-import { type AgentFilter, agentFilter, agentText } from './listing.ts';
-import { shortIds } from './op-name.ts';
-import { stateText } from './ops.ts';
+import { type Key, readKeys } from '../terminal/keys.ts';
+import { note, showNext } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { openScreen } from '../terminal/screen.ts';
+import { type Row, valueAt } from '../terminal/table.ts';
+import { type AgentFilter, agentFilter } from './listing.ts';
+import {
+  isLagged,
+  isShown,
+  lineOf,
+  nothingWatched,
+  opIn,
+  type Pressed,
+  pictureOf,
+  press,
+  type WatchedOp,
+  withOps,
+} from './live-ops.ts';
+import { outcomeLine, verbPath } from './ops-control.ts';
 
 const REDRAW_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;
@@ -48,14 +61,15 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const isLive = globals.output === 'table' && process.stdout.isTTY === true && env.TERM !== 'dumb';
   const ended = new AbortController();
   const first = await openLiveStream(api, query, ended.signal); // a refusal is printed before the screen is used
-  const viewer = only(
-    filter,
-    isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output),
-  );
   const stop = (): void => {
     ended.abort();
     viewer.close();
   };
+  const state = options.text('state');
+  const viewer = only(
+    filter,
+    isLive ? liveTable({ api, state, leave: () => stop() }) : plainLines(globals.output, state),
+  );
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
     let stream: LiveStream | undefined = first;
@@ -115,103 +129,68 @@ async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Pr
 
 const lostText = (ending: string): string => `Connection lost${ending === '' ? '' : ` (${ending})`}; retrying.`;
 
-function plainLines(format: OutputFormat): Viewer {
+function plainLines(format: OutputFormat, state: string | undefined): Viewer {
   return {
     isWhole: false,
     connected: () => {},
     disconnected: (ending) => note(lostText(ending)),
     close: () => {},
-    frame: async (frame) =>
-      format === 'table' && isLagged(frame)
-        ? note('Some changes came too fast and were skipped.')
-        : showNext(format, frame, () => lineOf(frame)),
+    frame: async (frame) => {
+      if (format === 'table' && isLagged(frame)) return note('Some changes came too fast and were skipped.');
+      if (isLagged(frame) || (state ?? opIn(frame, 0)?.state) === opIn(frame, 0)?.state)
+        await showNext(format, frame, () => lineOf(frame));
+    },
   };
-}
-
-type WatchedOp = {
-  /** With its org: two orgs may use the same id. */
-  readonly key: string;
-  readonly opId: string;
-  /** As people read it. */
-  readonly state: string;
-  readonly action: string;
-  readonly resource: string;
-  readonly updatedAt: string;
-  readonly agent: string;
-  readonly seenMs: number;
-};
-
-const isLagged = (frame: Row): boolean => frame.event_type === 'lagged';
-
-function opIn({ payload, agent_id, org_id }: Row, nowMs: number): WatchedOp | undefined {
-  const { op_id: opId, state, updated_at: updatedAt, team_id, action, resource, ended } = (payload ?? {}) as Row;
-  if (typeof opId !== 'string' || typeof state !== 'string') return undefined;
-  return {
-    key: `${String(org_id ?? '')}/${opId}`,
-    opId,
-    state: stateText({ state, ended }),
-    action: typeof action === 'string' ? action : '',
-    resource: typeof resource === 'string' ? resource : '',
-    updatedAt: typeof updatedAt === 'string' ? updatedAt : '',
-    agent: agentText({ org_id, team_id, agent_id }) ?? '',
-    seenMs: nowMs,
-  };
-}
-
-const lineOf = (frame: Row): string => {
-  const op = opIn(frame, 0);
-  if (op === undefined) return cellText(frame);
-  return [op.updatedAt, op.opId, op.state, op.agent, op.action, op.resource].map(cellText).join('  ');
-};
-
-// As wide as the longest state, so that the columns do not move.
-const STATE: Column = { title: 'STATE     ', cell: 'state', isWhole: true };
-const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) };
-/** From here on there is room for the time beside what an operation is. */
-const WIDE_COLUMNS = 100;
-
-/** `running`, and the gap before it; of longer ones enough to be told apart. */
-const LEAST_STATE = 9;
-
-/** If ids leave no room for the state, it comes first: it is what people watch. */
-function columnsFor(shown: readonly WatchedOp[], columns: number): readonly Column[] {
-  const short = shortIds(shown.map(({ opId }) => opId));
-  const operation: Column = { title: 'OPERATION', cell: ({ opId }) => short.get(String(opId)), isWhole: true };
-  const widest = Math.max(0, ...[...short.values()].map(widthOf));
-  if (widest + LEAST_STATE > columns) return [STATE, operation];
-  return [
-    operation,
-    STATE,
-    { title: 'AGENT', cell: 'agent' },
-    { title: 'ACTION', cell: 'action', isSpare: true },
-    { title: 'RESOURCE', cell: 'resource', isSpare: true },
-    ...(columns >= WIDE_COLUMNS ? [UPDATED] : []),
-  ];
 }
 
 const ENDED: ReadonlySet<string> = new Set(OP_ENDS);
 const hasEnded = ({ state }: WatchedOp): boolean => ENDED.has(state);
 
-function liveTable(label: string, screen: Screen): Viewer {
+type Live = { readonly api: Api; readonly state: string | undefined; readonly leave: () => void };
+
+function liveTable({ api, state: onlyState, leave }: Live): Viewer {
   const ops = new Map<string, WatchedOp>();
+  const screen = openScreen(process.stdout);
+  const view = { label: api.target.label, hasKeys: process.stdin.isTTY === true };
+  let state = nothingWatched;
   let lost: string | undefined;
   let hasLetGo = false;
   let isChanged = true;
-  const timer = setInterval(() => {
-    for (const op of ops.values())
-      if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.key);
-    if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), { lost, hasLetGo }, screen.size()));
-    isChanged = false;
-  }, REDRAW_MS);
   const redraw = (): void => {
     isChanged = true;
   };
+  const draw = (): void => {
+    for (const op of ops.values())
+      if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.key);
+    if (!isChanged) return;
+    isChanged = false;
+    const isWanted = (op: WatchedOp): boolean => (onlyState ?? op.state) === op.state && isShown(op, state.filter);
+    state = withOps(state, [...ops.values()].reverse().filter(isWanted));
+    screen.draw(pictureOf(state, { ...view, lost, hasLetGo }, screen.size()));
+  };
+  const timer = setInterval(draw, REDRAW_MS);
+  const order = async ({ verb, op }: NonNullable<Pressed['orders']>): Promise<void> => {
+    const path = verbPath(op.opId, verb, { org_id: op.orgId, op_home: op.home });
+    const message = await api.post(path, 'state').then(outcomeLine, (error: unknown) => printable(messageOf(error)));
+    state = { ...state, message };
+    redraw();
+  };
+  const onKey = (key: Key): void => {
+    if (key.name === 'suspend') return screen.suspend();
+    const pressed = press(state, key);
+    state = pressed.state;
+    redraw();
+    if (pressed.orders !== undefined) void order(pressed.orders);
+    if (pressed.leaves === true) leave();
+  };
+  const stopReading = view.hasKeys ? readKeys(onKey) : () => {};
   process.stdout.on('resize', redraw);
   return {
     isWhole: true,
     close: () => {
       clearInterval(timer);
       process.stdout.off('resize', redraw);
+      stopReading();
       screen.leave();
     },
     connected: () => {
@@ -233,49 +212,4 @@ function liveTable(label: string, screen: Screen): Viewer {
       redraw();
     },
   };
-}
-
-const PAINT: Readonly<Record<string, (line: string) => string>> = {
-  running: green,
-  paused: yellow,
-  pending: bold,
-  completed: dim,
-  failed: red,
-  denied: red,
-  terminated: red,
-  halted: red,
-  expired: red,
-};
-
-type Watching = { readonly lost: string | undefined; readonly hasLetGo: boolean };
-type ScreenSize = { readonly rows: number; readonly columns: number };
-
-function pictureOf(
-  label: string,
-  ops: readonly WatchedOp[],
-  { lost, hasLetGo }: Watching,
-  { rows, columns }: ScreenSize,
-): readonly string[] {
-  const counts = Object.keys(PAINT).flatMap((state) => {
-    const count = ops.filter((op) => op.state === state).length;
-    return count === 0 ? [] : [`${count} ${state}`];
-  });
-  const shown = ops.slice(0, Math.max(0, rows - 3));
-  const [heading = '', ...lines] = tableLines(columnsFor(shown, columns), shown, columns);
-  return [
-    bold(
-      clipped(
-        `${cellText(label)}: ${counts.length === 0 ? 'no operations in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`,
-        columns,
-      ),
-    ),
-    dim(clipped(heading, columns)),
-    ...lines.map((line, at) => (PAINT[shown[at]?.state ?? ''] ?? dim)(clipped(line, columns))),
-    dim(
-      clipped(
-        lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Press Ctrl-C to quit.`,
-        columns,
-      ),
-    ),
-  ].slice(0, rows);
 }

@@ -2,7 +2,7 @@
 
 export type Key =
   | { readonly name: 'text'; readonly text: string }
-  | { readonly name: 'enter' | 'escape' | 'up' | 'down' | 'backspace' | 'clear' | 'interrupt' };
+  | { readonly name: 'enter' | 'escape' | 'up' | 'down' | 'backspace' | 'clear' | 'interrupt' | 'suspend' };
 
 const SEQUENCE = /\u001b\[([0-9;?]*)[ -/]*([@-~])|\u001bO(.)|[\s\S]/gu;
 const PASTE = /^20[01]$/;
@@ -16,6 +16,7 @@ const NAMES: Readonly<Record<string, Exclude<Key['name'], 'text'>>> = {
   '\u0015': 'clear',
   '\u0003': 'interrupt',
   '\u0004': 'interrupt',
+  '\u001a': 'suspend',
 };
 const ARROWS: Readonly<Record<string, 'up' | 'down'>> = { A: 'up', B: 'down' };
 
@@ -41,7 +42,7 @@ export function keysIn(chunk: string): readonly Key[] {
 const PASTE_MARKED = '\u001b[?2004h';
 const PASTE_UNMARKED = '\u001b[?2004l';
 
-/** Until the function that it returns is called. */
+/** Until the function that it returns is called, for the first time. */
 export function readKeys(onKey: (key: Key) => void): () => void {
   const { stdin, stdout } = process;
   const take = (chunk: string): void => {
@@ -51,7 +52,10 @@ export function readKeys(onKey: (key: Key) => void): () => void {
   stdin.setRawMode(true);
   stdin.setEncoding('utf8').on('data', take).on('end', gone).resume();
   stdout.write(PASTE_MARKED);
+  let isOver = false;
   return () => {
+    if (isOver) return;
+    isOver = true;
     stdout.write(PASTE_UNMARKED);
     stdin.off('data', take).off('end', gone);
     stdin.setRawMode(false);

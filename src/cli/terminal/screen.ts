@@ -13,6 +13,8 @@ export type Screen = {
   size(): { readonly rows: number; readonly columns: number };
   /** At most as many lines as there are rows; each already fits its row. */
   draw(lines: readonly string[]): void;
+  /** Gives the terminal back to the shell, as Ctrl-Z does where keys are not read one by one. */
+  suspend(): void;
   leave(): void;
 };
 
@@ -29,9 +31,12 @@ export function openScreen(out: NodeJS.WriteStream): Screen {
   // Ctrl-Z gives the terminal back to the shell as it was, and `fg` takes it again. It is the system that stops the
   // program: only where a shell could go on with it, which there is none of under `ssh -t` or in a container.
   const suspend = (): void => {
+    const isRaw = process.stdin.isRaw === true;
+    if (isRaw) process.stdin.setRawMode(false);
     out.write(LEAVE);
     process.off('SIGTSTP', suspend);
     process.kill(process.pid, 'SIGTSTP');
+    if (isRaw) process.stdin.setRawMode(true);
     enter();
   };
   const leave = (): void => {
@@ -50,6 +55,7 @@ export function openScreen(out: NodeJS.WriteStream): Screen {
       picture = lines;
       draw(lines);
     },
+    suspend,
     leave,
   };
 }
