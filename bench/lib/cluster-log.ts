@@ -19,6 +19,7 @@ export async function confirmingMs(changes: number, count: number): Promise<numb
     bus: { isConnected: true, send: () => true, onMessage: (listener) => (hear = listener), onGap: () => undefined },
     store: { noteUnconfirmed: async () => ({ ok: true, value: undefined }) },
     isSame: () => true,
+    steadyMs: () => performance.now(),
     after: (ms, call) => {
       const timer = setTimeout(call, ms);
       return () => clearTimeout(timer);

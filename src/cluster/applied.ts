@@ -1,5 +1,4 @@
-import type { Bus, Member, MemberStore, OnOutage, Place, RunId } from '../ports/cluster.ts';
-
+import type { Bus, Member, MemberStore, Place, RunId } from '../ports/cluster.ts';
 import type { Accepted } from '../ports/sharing.ts';
 
 export type AppliedOptions = {
@@ -9,6 +8,8 @@ export type AppliedOptions = {
   /** Whether this place is of the log that this gateway has applied; undefined: it has not come so far. */
   readonly isSame: (place: Place) => boolean | undefined;
   readonly after: (ms: number, call: () => void) => () => void;
+  /** A clock that nobody sets. */
+  readonly steadyMs: () => number;
 };
 
 export type PassOptions = {
@@ -19,6 +20,8 @@ export type PassOptions = {
 };
 
 const CONFIRM_WITHIN_MS = 1_000;
+/** A lease of 5 s, and half as long again: it has ended by then, whatever the clock of the database shows. */
+const LEASED_FOR_MS = 7_500;
 /** The place is said this often at most. */
 const SAY_EVERY_MS = 2;
 
@@ -38,6 +41,8 @@ type Waiting = {
 export class AppliedEverywhere {
   readonly #options: AppliedOptions;
   readonly #acted = new Map<RunId, number>();
+  /** When others were live last, or first seen, by a clock that nobody sets. */
+  readonly #liveAtMs = new Map<RunId, number>();
   /** By whom they wait for, in the order of the log. */
   readonly #waiting = new Map<RunId, Waiting[]>();
   /** Places of others beyond this gateway's own: a server that took over may have made another log of it. */
@@ -96,8 +101,11 @@ export class AppliedEverywhere {
       this.#waiting.delete(run);
       for (const each of waiting) this.#stopWaiting(each);
     }
+    const nowMs = this.#options.steadyMs();
+    for (const { run } of members) if (live.has(run) || !this.#liveAtMs.has(run)) this.#liveAtMs.set(run, nowMs);
     const known = new Set(members.map(({ run }) => run));
-    for (const run of [...this.#acted.keys(), ...this.#ahead.keys()]) if (!known.has(run)) this.#forgetRun(run);
+    for (const run of [...this.#acted.keys(), ...this.#ahead.keys(), ...this.#liveAtMs.keys()])
+      if (!known.has(run)) this.#forgetRun(run);
     for (const { run, applied } of members)
       if (run !== this.#options.self && applied !== undefined) this.note(run, applied);
   }
@@ -107,7 +115,7 @@ export class AppliedEverywhere {
     { seq, members }: Accepted,
     { withinMs = CONFIRM_WITHIN_MS, without = [] }: PassOptions = {},
   ): Promise<readonly string[]> {
-    const concerned = members.filter(({ name, state, onOutage }) => !without.includes(name) && counts(state, onOutage));
+    const concerned = members.filter((member) => !without.includes(member.name) && this.#counts(member));
     const lacking = concerned.filter(({ run }) => this.#lacks(run, seq));
     const live = lacking.filter(({ state }) => state === 'live').map(({ run }) => run);
     const left = live.length === 0 ? new Set<RunId>() : await this.#untilActed(seq, live, withinMs);
@@ -146,6 +154,13 @@ export class AppliedEverywhere {
   #forgetRun(run: RunId): void {
     this.#acted.delete(run);
     this.#ahead.delete(run);
+    this.#liveAtMs.delete(run);
+  }
+
+  /** A suspect that denies by itself once its lease is over cannot act by anything old. */
+  #counts({ run, state, onOutage }: Member): boolean {
+    if (state !== 'suspect' || onOutage === 'serve') return true;
+    return this.#options.steadyMs() - (this.#liveAtMs.get(run) ?? -Infinity) < LEASED_FOR_MS;
   }
 
   #confirm(waiting: Waiting, run: RunId): void {
@@ -163,6 +178,3 @@ export class AppliedEverywhere {
     return (this.#acted.get(run) ?? 0) < seq;
   }
 }
-
-/** A suspect that denies by itself once its lease is over cannot act by anything old. */
-const counts = (state: Member['state'], onOutage: OnOutage): boolean => state !== 'suspect' || onOutage === 'serve';

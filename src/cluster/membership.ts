@@ -26,6 +26,7 @@ export type KeepMembershipOptions = {
 };
 
 export const LEASE_MS = 5_000;
+const ENDED = { steadyMs: -Infinity, wallMs: -Infinity };
 const BEAT_EVERY_MS = 1_000;
 const TIDY_EVERY_MS = 5_000;
 /** A gateway whose lease is over holds checks back for this long while it catches up. */
@@ -42,7 +43,9 @@ export class KeptMembership implements Membership {
   /** How often they were read. */
   #looks = 0;
   /** By each of the clocks. */
-  #leaseEnds = { steadyMs: -Infinity, wallMs: -Infinity };
+  #leaseEnds = ENDED;
+  /** By the clock of the database. */
+  #extendedToMs = Infinity;
   #reachedAtMs: number;
   /** The database could not be reached in the time that checks wait for it. */
   #isCutOff = false;
@@ -185,6 +188,7 @@ export class KeptMembership implements Membership {
       return this.#noticeOutage();
     }
     this.#reachedAtMs = clocks.steadyMs();
+    if (this.#hadLapsed(beaten.value)) this.#leaseEnds = ENDED;
     // Else what was revoked while this run was away would be decided by once more.
     if ((!this.isLeased || this.#isCutOff) && !(await catchUp()).ok) return;
     this.#leaseEnds = { steadyMs: sent.steadyMs + LEASE_MS, wallMs: sent.wallMs + LEASE_MS };
@@ -192,6 +196,16 @@ export class KeptMembership implements Membership {
     if (this.isLeased) this.#isBack();
     // Not with every so many beats: each order that waits for the others asks for one.
     if (sent.steadyMs - this.#tidiedAtMs >= TIDY_EVERY_MS) void this.#tidy(sent.steadyMs);
+  }
+
+  /**
+   * Whether the lease was over when the database extended it. Neither clock here tells that where the whole machine was
+   * suspended, and its wall clock with it.
+   */
+  #hadLapsed(members: readonly Member[]): boolean {
+    const before = this.#extendedToMs;
+    this.#extendedToMs = members.find(({ run }) => run === this.self)?.leaseUntilMs ?? before;
+    return this.#extendedToMs - before > LEASE_MS;
   }
 
   /** Also where nobody has asked for a decision meanwhile: the outage is to be seen. */

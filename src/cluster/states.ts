@@ -101,6 +101,7 @@ export function openStates(start: StatesStart): States {
   const everywhere = new AppliedEverywhere({
     ...{ self: run, bus, store: members },
     isSame: (place) => log.isSame(place),
+    steadyMs: () => performance.now(),
     after: (ms, call) => {
       const timer = setTimeout(call, ms);
       return () => clearTimeout(timer);

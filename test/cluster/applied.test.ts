@@ -6,12 +6,14 @@ import type { Bus, ClusterMessage, Member, RunId } from '../../src/ports/cluster
 function open() {
   let hear: (from: RunId, message: ClusterMessage) => void = () => undefined;
   const timers: (() => void)[] = [];
+  const now = { steadyMs: 0 };
   const bus = { isConnected: true, send: () => true, onGap: () => undefined } as Partial<Bus>;
   const everywhere = new AppliedEverywhere({
     self: 'self' as RunId,
     bus: { ...bus, onMessage: (listener) => void (hear = listener) } as Bus,
     store: { noteUnconfirmed: async () => ({ ok: true, value: undefined }) },
     isSame: () => true,
+    steadyMs: () => now.steadyMs,
     after: (_, call) => {
       timers.push(call);
       return () => void timers.splice(timers.indexOf(call), 1);
@@ -20,6 +22,9 @@ function open() {
   return {
     everywhere,
     timers,
+    pass: (ms: number) => {
+      now.steadyMs += ms;
+    },
     hear: (from: string, seq: number) => hear(from as RunId, { type: 'acted', place: { seq, mark: '' } }),
   };
 }
@@ -50,6 +55,18 @@ describe('waiting for all gateways', () => {
       memberOf('stopping', { state: 'suspect', onOutage: 'deny' }),
     ];
     expect(await everywhere.pass({ seq: 5, members })).toEqual(['replaced', 'silent']);
+  });
+
+  test('names who is suspected by a leap of the clock, until its lease must have ended', async () => {
+    const { everywhere, pass } = open();
+    everywhere.say({ seq: 9, mark: '' });
+    everywhere.noteMembers([memberOf('one', { onOutage: 'deny' })]);
+    const members = [memberOf('one', { state: 'suspect', onOutage: 'deny' })];
+    everywhere.noteMembers(members);
+    pass(7_499);
+    expect(await everywhere.pass({ seq: 5, members })).toEqual(['one']);
+    pass(1);
+    expect(await everywhere.pass({ seq: 5, members })).toEqual([]);
   });
 
   test('takes little of the main thread for 200 changes at 100 gateways', async () => {

@@ -35,11 +35,19 @@ function open(more: Partial<MemberStore> = {}) {
     ...more,
   };
   const warnings: string[] = [];
+  /** Each is called when it is over; the first one is at once. */
+  const catchUps: (() => void)[] = [];
   const membership = new KeptMembership({
     store,
     joining: { run: 'one' as RunId, name: 'one', version: '1', protocols: [1, 1], onOutage: 'serve' },
     clocks: { steadyMs: () => Date.now(), wallMs: () => Date.now() },
-    catchUp: async () => done,
+    catchUp: async () => {
+      await new Promise<void>((resolve) => {
+        catchUps.push(resolve);
+        if (catchUps.length === 1) resolve();
+      });
+      return done;
+    },
     reportOf: () => ({ policyVersion: '1', auditHead: undefined, isOnBus: true, applied: { seq: 1, mark: 'x' } }),
     onBeat: () => undefined,
     hasCaughtUp: () => true,
@@ -47,7 +55,7 @@ function open(more: Partial<MemberStore> = {}) {
     log: { info: () => undefined, warn: (message) => void warnings.push(message) },
   });
   onTestFinished(() => membership.stop());
-  return { membership, store, table, warnings };
+  return { membership, store, table, warnings, catchUps };
 }
 
 describe('a member of a cluster', () => {
@@ -76,6 +84,26 @@ describe('a member of a cluster', () => {
       beats: 6,
       warnings: Array.from({ length: 2 }, () => 'tidying the tables of the cluster failed'),
     });
+  });
+
+  test('catches up before it serves after a pause that neither of its clocks has seen', async () => {
+    const { membership, table, catchUps } = open();
+    const extendedTo = (ms: number): void => {
+      table.members = [{ ...memberOf('one'), leaseUntilMs: ms }];
+    };
+    extendedTo(5_000);
+    await membership.start();
+    extendedTo(6_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    extendedTo(11_000); // the lease has just not ended
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect({ caughtUp: catchUps.length, isLeased: membership.isLeased }).toEqual({ caughtUp: 1, isLeased: true });
+    extendedTo(16_001);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect({ caughtUp: catchUps.length, isLeased: membership.isLeased }).toEqual({ caughtUp: 2, isLeased: false });
+    catchUps[1]!();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(membership.isLeased).toBe(true);
   });
 
   test('looks for others anew, though an answer of before is on its way', async () => {

@@ -179,6 +179,39 @@ describe('gateways with one log', () => {
     expect([decisionOf(two, 't:1'), decisionOf(three, 't:1')]).toEqual(['allow', 'allow']);
   });
 
+  test('obey what is decided under numbers used before a fall back to an older state', async () => {
+    const seqs = () =>
+      world.head.log.map(({ seq, entries }) => [seq, ...entries.map(({ kind, id }) => `${kind} ${id}`)]);
+    await settled(one.decide(halting('h1')));
+    const older = world.head.copy();
+    await settled(one.decide(halting('h2')));
+    await settled(one.decide(halting('h3')));
+    expect(seqs().slice(1)).toEqual([
+      [2, 'halts h1'],
+      [3, 'halts h2'],
+      [4, 'halts h3'],
+    ]);
+    world.head = older;
+    // A newcomer, which knows nothing of what was lost, has the number 3.
+    const newcomer = world.open('four', PARTS);
+    expect(await settled(newcomer.decide(halting('h4')))).toMatchObject({ ok: true });
+    expect(seqs()[2]).toEqual([3, 'halts h4']);
+    await settled(Promise.all([one, two, three].map(({ log }) => log.follow())));
+    const release = { type: 'release-halt', principal: ADMIN, id: 'h2', reason: 'over' } as const;
+    expect(await settled(two.decide(release))).toMatchObject({ ok: true, unconfirmed: [] });
+    const stateOf = (gateway: LogGateway, id: string): string => {
+      const halt = gateway.governor.halts.get(id);
+      return halt === undefined ? 'unknown' : (halt.released?.reason ?? 'in force');
+    };
+    for (const gateway of [one, two, three])
+      expect(['h1', 'h2', 'h3', 'h4'].map((id) => stateOf(gateway, id))).toEqual([
+        'in force',
+        'over',
+        'in force',
+        'in force',
+      ]);
+  });
+
   test('keep a terminate that a late acknowledgement of an older signal meets', async () => {
     one.governor.apply<'check'>(checkOf(CRAWLER, 't:1'), world.nowMs);
     await settled(one.decide(ordering('pause')));

@@ -111,6 +111,7 @@ export class LogGateway {
     this.everywhere = new AppliedEverywhere({
       ...{ self: run, bus, store: { noteUnconfirmed: async () => ({ ok: true, value: undefined }) } },
       isSame: (place) => this.log.isSame(place),
+      steadyMs: () => performance.now(),
       after: (ms, call) => {
         const timer = setTimeout(call, ms);
         return () => clearTimeout(timer);

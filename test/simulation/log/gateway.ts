@@ -38,6 +38,7 @@ export class Gateway {
       bus,
       store: { noteUnconfirmed: async () => ({ ok: true, value: undefined }) },
       isSame: (place) => this.log.isSame(place),
+      steadyMs: () => world.nowMs,
       after: (ms, call) => world.after(ms, () => this.whenAwake(call)),
     });
     this.log = new world.code.SharedLog(this.#options(), world.head.whole());
