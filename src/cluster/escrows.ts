@@ -50,7 +50,7 @@ export function budgetsAndLimits(
       const rows = budgets.dueRows(most, all, nowMs);
       return [...rows, ...grants.due(most - rows.length, all, nowMs)];
     },
-    closingRows: (nowMs) => [...budgets.closingRows(nowMs), ...grants.closing(nowMs)],
+    closingRows: (nowMs) => [...budgets.closingRows(nowMs), ...grants.closing(nowMs, nowMs)],
     takeGrants: (rows, granted, nowMs) => {
       const alerts = limits.takeGrants(rows, granted, nowMs);
       if (alerts.length > 0) onLimitAlerts(alerts);

@@ -98,6 +98,7 @@ export class BudgetTracker {
         this.#reservations.setBack(toMs);
         this.#grants?.escrow.setBack(toMs);
       },
+      onEnd: (period) => this.#grants?.end(period, this.#now),
       onTurn: (turns) => this.#turn(turns),
     });
     this.reconfigure(config, nowMs);
@@ -163,7 +164,7 @@ export class BudgetTracker {
   /** Everything that is left to tell, when this run ends. */
   closingRows(nowMs: number): readonly AccountRow[] {
     this.#advance(nowMs);
-    return this.#grants?.escrow.closing(this.#now) ?? [];
+    return this.#grants?.escrow.closing(this.#now, nowMs) ?? [];
   }
 
   /** Takes what the ledger has answered to these rows. */

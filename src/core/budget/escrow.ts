@@ -1,4 +1,5 @@
 /** Grants of a cluster's ledger to one gateway, account by account (docs/cluster.md, Budgets). */
+import { EndedAccounts } from './ended-accounts.ts';
 import type { AlertPercent } from './envelope.ts';
 
 /** An account of the ledger: an owner in one named period, such as `org/acme` in `d:2026-11-25`. */
@@ -127,6 +128,7 @@ export class Escrow<Now, A extends EscrowAccount<Now>> {
   readonly #unstated = new Set<A>();
   /** Accounts that waiting checks need. */
   readonly #needed = new Set<A>();
+  readonly #ended = new EndedAccounts<AccountRow>();
   readonly #sliceMs: number;
   readonly #lookedAtOnce: number;
 
@@ -254,19 +256,21 @@ export class Escrow<Now, A extends EscrowAccount<Now>> {
 
   /** The accounts to exchange now, at most so many: the urgent ones, and `all` that are due otherwise. */
   due(most: number, all: boolean, now: Now, nowMs: number): readonly AccountRow[] {
-    const accounts = new Set([...this.#urgent].slice(0, most));
+    const mostRunning = most - this.#ended.due;
+    const accounts = new Set([...this.#urgent].slice(0, mostRunning));
     for (const account of accounts) this.#urgent.delete(account);
     for (const account of this.#unstated) {
-      if (accounts.size >= most) break;
+      if (accounts.size >= mostRunning) break;
       this.#unstated.delete(account);
       if (!account.isGone) accounts.add(account);
     }
-    if (all) this.#addDue(accounts, most, now, nowMs);
-    return Array.from(accounts, (account) => {
+    if (all) this.#addDue(accounts, mostRunning, now, nowMs);
+    const running = Array.from(accounts, (account) => {
       this.#roll(account, now);
       this.#moveBehind(account);
       return this.#rowOf(account, now, nowMs);
     });
+    return this.#ended.behind(running, most, nowMs);
   }
 
   #addDue(accounts: Set<A>, most: number, now: Now, nowMs: number): void {
@@ -289,18 +293,28 @@ export class Escrow<Now, A extends EscrowAccount<Now>> {
    * operations may spend: this run ends, and they go on. The ledger frees the latter once their reservations would have
    * expired.
    */
-  closing(now: Now): readonly AccountRow[] {
+  closing(now: Now, nowMs: number): readonly AccountRow[] {
     const isNews = (account: A): boolean =>
       this.#unstated.has(account) ||
       account.spent(now) !== account.reportedMicroUsd ||
       account.granted > account.held(now);
     for (const account of [...this.#byName.values()]) this.#roll(account, now);
-    return [...this.#byName.values()].filter(isNews).map((account) => {
+    const running = [...this.#byName.values()].filter(isNews).map((account) => {
       const { granted } = account;
       const keptMicroUsd = Math.min(account.held(now), Math.max(granted, account.spent(now)));
       account.granted = Math.min(keptMicroUsd, granted);
       return { ...this.#rowOf(account, now, Infinity), keptMicroUsd, neededMicroUsd: 0, wantedMicroUsd: 0 };
     });
+    return this.#ended.behind(running, Infinity, nowMs);
+  }
+
+  /** Their period ends: the ledger is told with the next exchange what it has not heard, and nothing is kept. */
+  end(isEnding: (account: A) => boolean, now: Now): void {
+    for (const account of this.#byName.values()) {
+      if (!isEnding(account) || account.isGone || account.spent(now) === account.reportedMicroUsd) continue;
+      const row = this.#rowOf(account, now, -Infinity);
+      this.#ended.add({ ...row, keptMicroUsd: row.spentMicroUsd, neededMicroUsd: 0, wantedMicroUsd: 0 });
+    }
   }
 
   /** Gives up what is not in use, without the ledger: this gateway may have been replaced without knowing. */
@@ -332,6 +346,7 @@ export class Escrow<Now, A extends EscrowAccount<Now>> {
   ): void {
     const sent = new Map(rows.map((row) => [keyOf(row), row]));
     for (const grant of grants) {
+      this.#ended.drop(grant);
       const account = this.find(grant);
       const row = sent.get(keyOf(grant));
       if (account === undefined || row === undefined || account.isGone) continue;

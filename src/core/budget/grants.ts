@@ -137,6 +137,11 @@ export class BudgetGrants {
     }
   }
 
+  /** The period ends, while it is the one of `now`. */
+  end(kind: Period, now: BudgetNow): void {
+    this.escrow.end((account) => account.kind === kind && account.period === nameOf(kind, now.window), now);
+  }
+
   /** Reports the spending of these accounts, and of the wider ones, with the next exchange. */
   reportOf(agent: Envelope, window: PeriodWindow): void {
     for (let each: Envelope | undefined = agent; each !== undefined; each = each.parent)

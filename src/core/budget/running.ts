@@ -20,6 +20,8 @@ export type Turn = { readonly period: Period; readonly isKnown: boolean };
 type Listeners = {
   /** The clock was set back: nothing has happened later than now. */
   readonly onSetBack: (nowMs: number) => void;
+  /** Called before the epoch is another one. */
+  readonly onEnd: (period: Period) => void;
   /** Called before the new periods are in the window. */
   readonly onTurn: (turns: readonly Turn[]) => void;
 };
@@ -111,8 +113,12 @@ export class RunningPeriods {
   }
 
   #enter(window: PeriodWindow): void {
-    if (window.day !== this.#window.day) this.#begin('day');
-    if (window.month !== this.#window.month) this.#begin('month');
+    const isDay = window.day !== this.#window.day;
+    const isMonth = window.month !== this.#window.month;
+    if (isDay) this.#listeners.onEnd('daily');
+    if (isMonth) this.#listeners.onEnd('monthly');
+    if (isDay) this.#begin('day');
+    if (isMonth) this.#begin('month');
     this.#window = window;
   }
 

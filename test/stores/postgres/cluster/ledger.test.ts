@@ -76,6 +76,16 @@ describe('the ledger in the database', () => {
     );
   });
 
+  test('hears what was spent in a period that is over, and grants nothing in it', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const over = { fromMs: Date.now() - 26 * HOUR_MS, toMs: Date.now() - 2 * HOUR_MS };
+    const row = rowOf('org/acme', { ...over, keptMicroUsd: 400, spentMicroUsd: 400, neededMicroUsd: 1 });
+    const answered = await ledgerOf(await join('gateway')).exchange(1, [row]);
+    expect(answered).toMatchObject({ ok: true, value: [{ grantedMicroUsd: 400, spentByAllMicroUsd: 400 }] });
+    const { rows } = await client.query('SELECT spent::int, out::int FROM budget_account');
+    expect(rows).toEqual([{ spent: 400, out: 0 }]);
+  });
+
   test('forgets nothing of a period that a run counts again', async () => {
     const { client, join, ledgerOf } = await openLedger();
     const run = await join('gateway');
