@@ -85,6 +85,14 @@ describe('svc load', () => {
     expect(stderr).toContain('the first check was not decided: the server there does not speak gRPC');
   });
 
+  test.each(['grpc', 'stream'])('the HTTP port, given for that of %s, is named as one', async (protocol) => {
+    const { host } = new URL(gateway.url);
+    expect(await load(['--protocol', protocol, '--grpc', host])).toMatchObject({
+      status: 1,
+      stderr: `error: the first check was not decided: ${host} is an HTTP port, not that of gRPC\nName the gRPC address of the gateway with --grpc <host:port>.\n`,
+    });
+  });
+
   test('options that make no sense are refused', async () => {
     for (const [option, value, problem] of [
       ['--duration', '5', '--duration must be a time such as 5ms, 60s or 10m'],

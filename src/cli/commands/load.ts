@@ -21,6 +21,9 @@ import { grpcUrlOf, type LoadPlan, planOf } from './load-options.ts';
 
 const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
 const FIRST_ANSWER_MS = 10_000;
+/** An HTTP port may take a connection of gRPC without a word. */
+const DOUBT_AFTER_MS = 1_000;
+const PROBE_MS = 2_000;
 /** Numbers of the checks before the load, one on each connection. */
 const FIRST_CHECK = 1_000_000_000_000;
 
@@ -48,7 +51,11 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
     await fleet.register(ended.signal).catch((error: unknown) => {
       throw withOrgAdvice(error, invocation);
     });
-    await openAll(lanes, plan, ended.signal);
+    await openAll(
+      lanes,
+      { plan, grpcUrl: plan.protocol === 'connect' ? undefined : grpcUrlOf(invocation, apiUrl) },
+      ended.signal,
+    );
     if (!ended.signal.aborted) measured = await loadWith(lanes, plan, ended.signal);
   } finally {
     for (const lane of lanes) lane.close();
@@ -76,12 +83,18 @@ async function lanesOf(invocation: Invocation, plan: LoadPlan, fleet: Fleet, api
   return many(() => (plan.protocol === 'grpc' ? new CallLane(target) : new StreamLane(target)));
 }
 
+type Opened = { readonly plan: LoadPlan; readonly grpcUrl: string | undefined };
+
 /** Sends a check on every connection, so that none is opened within the load, and a wrong address is told at once. */
-async function openAll(lanes: readonly Lane[], plan: LoadPlan, signal: AbortSignal): Promise<void> {
+async function openAll(lanes: readonly Lane[], { plan, grpcUrl }: Opened, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  let timer: NodeJS.Timeout | undefined;
+  const timers: NodeJS.Timeout[] = [];
   const late = new Promise<Answer>((resolve) => {
-    timer = setTimeout(() => resolve(failed('no answer')), FIRST_ANSWER_MS);
+    timers.push(setTimeout(() => resolve(failed('no answer')), FIRST_ANSWER_MS));
+    const doubt = async (url: string): Promise<void> => {
+      if (await answersHttp(url)) resolve(failed(`${new URL(url).host} is an HTTP port, not that of gRPC`));
+    };
+    if (grpcUrl !== undefined) timers.push(setTimeout(() => void doubt(grpcUrl), DOUBT_AFTER_MS));
     signal.addEventListener('abort', () => resolve({ kind: 'allow', reason: '' }), { once: true });
   });
   const answers = await Promise.all(
@@ -89,7 +102,7 @@ async function openAll(lanes: readonly Lane[], plan: LoadPlan, signal: AbortSign
       Promise.race([late, new Promise<Answer>((resolve) => lane.send(FIRST_CHECK + nth, resolve))]),
     ),
   );
-  clearTimeout(timer);
+  for (const timer of timers) clearTimeout(timer);
   const wrong = answers.find(({ kind }) => kind === 'error');
   if (wrong !== undefined)
     throw new CliError(
@@ -104,6 +117,13 @@ async function openAll(lanes: readonly Lane[], plan: LoadPlan, signal: AbortSign
       `warning: such checks are not allowed (${first.kind}): ${first.reason}. Name others with --org, --action and --resource.`,
     );
 }
+
+/** The health of a gateway is nothing that a port of gRPC tells over HTTP/1.1. */
+const answersHttp = (url: string): Promise<boolean> =>
+  fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PROBE_MS) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 
 async function loadWith(lanes: readonly Lane[], plan: LoadPlan, signal: AbortSignal): Promise<Measured> {
   const line = progressLine();
