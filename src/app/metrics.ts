@@ -23,7 +23,7 @@ import type { Supervisor } from '../threads/supervisor.ts';
 import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
 import type { ListedSink } from '../use-cases/audit-sinks.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
-import type { Webhooks } from '../webhooks/hooks.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 
 export type Measured = {
   readonly governor: Governor;

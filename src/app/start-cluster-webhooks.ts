@@ -5,8 +5,9 @@ import type { Barrier, RunId } from '../ports/cluster.ts';
 import { createPostgresWebhooks } from '../stores/postgres/cluster/webhooks.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { StartWait } from '../stores/postgres/start-wait.ts';
-import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
-import { ClusterWebhooks } from '../webhooks/shared.ts';
+import type { WebhookDeps } from '../webhooks/hooks.ts';
+import { Outbox } from '../webhooks/outbox.ts';
+import { Webhooks } from '../webhooks/webhooks.ts';
 
 export type WebhookSharing = {
   open(deps: WebhookDeps): Webhooks;
@@ -27,22 +28,24 @@ type Sharing = {
 
 export function shareWebhooks({ postgres, run, barrier, wait }: Sharing): WebhookSharing {
   const store = createPostgresWebhooks(postgres, run);
-  const clocks = { steadyMs: () => performance.now(), wallMs: Date.now };
-  let webhooks: ClusterWebhooks | undefined;
+  let opened: { readonly webhooks: Webhooks; readonly outbox: Outbox } | undefined;
   return {
     open: (deps) => {
-      webhooks = new ClusterWebhooks({ ...deps, store, barrier, clocks });
+      const outbox = new Outbox({ ...deps, store });
+      const known = { hooks: [], waiting: 0 };
+      const webhooks = new Webhooks({ ...deps, store, messages: outbox, barrier, known });
+      opened = { webhooks, outbox };
       return webhooks;
     },
-    refresh: async () => (await webhooks?.refresh()) ?? ok(undefined),
+    refresh: async () => (await opened?.webhooks.refresh()) ?? ok(undefined),
     begin: async () => {
-      if (webhooks === undefined) return;
-      const begun = webhooks;
+      if (opened === undefined) return;
+      const { webhooks, outbox } = opened;
       const trouble = (): string | undefined => postgres.trouble;
-      await wait.value(() => begun.bringHooks(), trouble);
-      await begun.bringMessages();
-      await wait.value(() => begun.refresh(), trouble);
+      await wait.value(() => outbox.bringHooks(), trouble);
+      await outbox.bringMessages();
+      await wait.value(() => webhooks.refresh(), trouble);
     },
-    close: async () => webhooks?.close(),
+    close: async () => opened?.webhooks.close(),
   };
 }

@@ -40,7 +40,7 @@ import { OWN } from '../threads/protocol.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper, type HaltSharing } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
-import type { Webhooks } from '../webhooks/hooks.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import type { Resources } from './start-resources.ts';

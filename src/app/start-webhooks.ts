@@ -5,8 +5,9 @@ import type { Clock, StateStore } from '../ports/ports.ts';
 import { packageVersion } from '../system/package-files.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { WebhookLink } from '../threads/webhooks/webhook-link.ts';
-import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
-import { LocalWebhooks } from '../webhooks/local.ts';
+import type { WebhookDeps } from '../webhooks/hooks.ts';
+import { OwnWebhooks } from '../webhooks/own.ts';
+import { Webhooks } from '../webhooks/webhooks.ts';
 import type { WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 
@@ -35,6 +36,7 @@ export function startWebhooks({ config, log, closers }: StartContext, start: Web
     isPrivateAllowed,
     send: (call) => link.send(call),
     nowMs: () => clock.nowMs(),
+    clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
     after: (ms, call) => {
       const timer = setTimeout(call, ms).unref();
       return () => clearTimeout(timer);
@@ -43,11 +45,16 @@ export function startWebhooks({ config, log, closers }: StartContext, start: Web
     newId: randomUUID,
     newSecret: () => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`,
   };
-  const webhooks = shared?.open(deps) ?? new LocalWebhooks(deps);
-  closers.add('webhooks', () => {
+  const webhooks = shared?.open(deps) ?? openOwn(deps);
+  closers.add('webhooks', async () => {
     // Webhooks of a cluster have ended before this gateway left it.
-    if (shared === undefined) webhooks.close();
-    return link.close();
+    if (shared === undefined) await webhooks.close();
+    await link.close();
   });
   return webhooks;
+}
+
+function openOwn(deps: WebhookDeps): Webhooks {
+  const own = new OwnWebhooks(deps);
+  return new Webhooks({ ...deps, store: own, messages: own, barrier: { pass: async () => [] }, known: own.knownHooks });
 }

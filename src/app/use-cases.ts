@@ -30,7 +30,7 @@ import type { PriceKeeper } from '../use-cases/prices.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
 import { createWebhookUseCases } from '../use-cases/webhooks.ts';
 import { LogWitness } from '../use-cases/witness.ts';
-import type { Webhooks } from '../webhooks/hooks.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { Database } from './start-accounts.ts';
 import type { Cluster } from './start-cluster.ts';
 

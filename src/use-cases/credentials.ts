@@ -5,7 +5,7 @@ import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { TokenIssuer } from '../credentials/tokens.ts';
-import type { Webhooks } from '../webhooks/hooks.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { UseCases } from './use-cases.ts';
 import { withWebhooks } from './webhooks.ts';
 

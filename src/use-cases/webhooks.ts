@@ -4,7 +4,8 @@ import { type Fault, unauthenticated } from '../core/fault.ts';
 import type { IsStillAdmin } from '../credentials/api-key-admin.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import { type Made, type MadeKeys, makersBehind } from '../credentials/made-keys.ts';
-import type { EndMadeWebhooks, Webhooks } from '../webhooks/hooks.ts';
+import type { EndMadeWebhooks } from '../webhooks/hooks.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { UseCases } from './use-cases.ts';
 
 export type WebhookUseCases = Pick<

@@ -1,14 +1,11 @@
 import { ok } from '../core/base/result.ts';
 import { retryDelayMs } from '../core/webhooks/webhook.ts';
-import type { CallNote, FailedHook, SharedWebhooks, TakenCall } from '../ports/shared-webhooks.ts';
+import type { CallNote, FailedHook, TakenCall, WebhookStore } from '../ports/webhook-store.ts';
 import { type Delivery, type Failure, reasonFor } from './delivery.ts';
-import { MOST_WEBHOOKS, type WebhookDeps, type WebhookTally } from './hooks.ts';
-
-/** Two clocks: one that nobody sets, and one that goes on while the machine is suspended. */
-export type Clocks = { readonly steadyMs: () => number; readonly wallMs: () => number };
+import { type Clocks, MOST_WEBHOOKS, type WebhookDeps, type WebhookTally } from './hooks.ts';
 
 export type CallerOptions = Pick<WebhookDeps, 'send' | 'after' | 'onError'> & {
-  readonly store: Pick<SharedWebhooks, 'take' | 'note'>;
+  readonly store: Pick<WebhookStore, 'take' | 'note'>;
   readonly clocks: Clocks;
   /** Whether there are hooks at all. */
   readonly isNeeded: () => boolean;
@@ -23,7 +20,7 @@ type Noted = { readonly call: TakenCall; readonly note: CallNote; readonly failu
 /** A call takes 10 s at most, and begins within 3 s after its hook was asked for: it ends before others may call. */
 const TAKEN_FOR_MS = 15_000;
 const BEGINS_WITHIN_MS = 3_000;
-/** How often it is looked for what other gateways have left, and for retries that are due. */
+/** How often it is looked for what other gateways have left. */
 const LOOK_EVERY_MS = 1_000;
 /**
  * A stop waits so long for calls under way. A call that is cut off is sent again by another gateway, or after the
@@ -32,8 +29,8 @@ const LOOK_EVERY_MS = 1_000;
 const CLOSES_WITHIN_MS = 2_000;
 
 /**
- * Makes the calls of hooks that all gateways share: it takes a hook with its oldest message from the database, calls
- * it, and notes what became of that, before anybody takes the hook again. A result that cannot be noted is noted later.
+ * Makes the calls of webhooks: it takes a hook with its oldest message from the store, calls it, and notes what became
+ * of that, before anybody takes the hook again. A result that cannot be noted is noted later.
  */
 export class HookCaller {
   readonly #options: CallerOptions;
@@ -87,7 +84,7 @@ export class HookCaller {
         if (await this.#noteAll()) await this.#takeDue();
       }
     } catch (error) {
-      this.#options.onError(error, 'taking webhooks from the database');
+      this.#options.onError(error, 'taking webhooks from the store');
     } finally {
       this.#isLooking = false;
     }
@@ -104,6 +101,7 @@ export class HookCaller {
     const passedMs = Math.max(clocks.steadyMs() - asked.steadyMs, clocks.wallMs() - asked.wallMs);
     if (passedMs > BEGINS_WITHIN_MS) return;
     for (const call of taken.value) {
+      if (this.#calls.has(call.id)) continue; // the machine was suspended for longer than it was taken for
       const made = this.#make(call).finally(() => {
         this.#calls.delete(call.id);
         this.look();
@@ -151,13 +149,16 @@ export class HookCaller {
   }
 
   async #noteOne({ call, note, failure }: Noted): Promise<boolean> {
-    const { store, onError, onFailed } = this.#options;
+    const { store, after, onError, onFailed } = this.#options;
     const noted = await store.note(note).catch((error: unknown) => {
       // A defect, which must not hold up the other hooks: this one is called again.
       onError(error, 'noting a call of a webhook');
       return ok(undefined);
     });
-    if (noted.ok && noted.value !== undefined && failure !== undefined) onFailed(call, failure, noted.value);
+    if (noted.ok && noted.value !== undefined && failure !== undefined) {
+      onFailed(call, failure, noted.value);
+      after(note.failure?.retryMs ?? 0, () => this.look());
+    }
     return noted.ok;
   }
 }

@@ -1,4 +1,4 @@
-/** Shared webhook logic of gateways in and outside a cluster (docs/spec.md, Webhooks). */
+/** The rules of webhooks: who may have them, how many, and what is said of them (docs/spec.md, Webhooks). */
 import { orgInReach, refuseWithout } from '../core/access.ts';
 import { type AuditDraft, lineageOfOrg } from '../core/audit/audit.ts';
 import { BAD_CURSOR, firstPage, type Page, type PageRequest } from '../core/base/page.ts';
@@ -7,16 +7,7 @@ import { rfc3339 } from '../core/base/time.ts';
 import type { Period } from '../core/budget/config.ts';
 import { type Fault, invalid } from '../core/fault.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';
-import type { ReportedEffect } from '../core/webhooks/notice.ts';
-import type {
-  MadeWebhooks,
-  Notice,
-  TEST_EVENT,
-  Webhook,
-  WebhookEvent,
-  WebhookStatus,
-} from '../core/webhooks/webhook.ts';
-import type { Unconfirmed } from '../ports/cluster.ts';
+import type { Notice, TEST_EVENT, Webhook, WebhookEvent, WebhookStatus } from '../core/webhooks/webhook.ts';
 import type { AuditLog, StateStore } from '../ports/ports.ts';
 import { urlTrouble } from './address.ts';
 import type { Delivery } from './delivery.ts';
@@ -48,42 +39,15 @@ export type Report = { readonly saved: Promise<unknown>; settle(isRecorded: bool
 /** Calls since the start, and messages that no call was made for, for the metrics. */
 export type WebhookTally = Record<'delivered' | 'failed' | 'dropped', number>;
 
-type Answer<T> = Promise<Result<T, Fault> & Unconfirmed>;
-
-/** Webhooks as admins handle them, and what happens as they report it. */
-export type Webhooks = {
-  /** Makes calls from now on. */
-  open(): void;
-  close(): unknown;
-  readonly waiting: number;
-  readonly counts: { readonly active: number; readonly disabled: number };
-  readonly tally: WebhookTally;
-  /** Reports a decision of the governor; undefined where no hook wants it. */
-  reportEffect(effect: ReportedEffect): Report | undefined;
-  /** Reports a check that a cap denied, once in each of its periods. */
-  reportExceeded(draft: AuditDraft): Report | undefined;
-  /** Reports what concerns the gateway as a whole. */
-  reportOwn(type: 'policy.reload_failed' | 'audit.unwritable', data: Notice['data']): void;
-  create(principal: Principal, asked: NewWebhook): Answer<Webhook>;
-  list(
-    principal: Principal,
-    asked: WebhookListing,
-  ): Result<Page<WebhookStatus>, Fault> | Promise<Result<Page<WebhookStatus>, Fault>>;
-  get(asked: AskedWebhook): Result<WebhookStatus, Fault> | Promise<Result<WebhookStatus, Fault>>;
-  remove(asked: AskedWebhook): Answer<void>;
-  /** Makes the caller its maker, so that it ends with the caller, and no longer with who made it. */
-  takeOver(asked: AskedWebhook): Promise<Result<WebhookStatus, Fault>>;
-  /** Deletes what these made. In a cluster, pass the barrier before you answer. */
-  endMade(asked: EndMadeWebhooks): Promise<Result<MadeWebhooks, Fault>>;
-  /** Sends a message that reports nothing. Resolves with its id once it is in the store. */
-  test(asked: AskedWebhook): Answer<{ readonly messageId: string }>;
-};
+/** Two clocks: one that nobody sets, and one that goes on while the machine is suspended. */
+export type Clocks = { readonly steadyMs: () => number; readonly wallMs: () => number };
 
 export type WebhookDeps = {
   readonly states: StateStore;
   readonly audit: AuditLog;
   readonly send: (call: Call) => Promise<Delivery>;
   readonly nowMs: () => number;
+  readonly clocks: Clocks;
   /** Calls back after that time. Returns what stops it. */
   readonly after: (ms: number, call: () => void) => () => void;
   readonly isPrivateAllowed: boolean;
@@ -110,6 +74,11 @@ export const TOO_MANY_WAIT = fail({
 
 export const isDisabled = (id: string): Result<never, Fault> =>
   fail({ kind: 'conflict', detail: `webhook ${id} is disabled; delete it and create it again` });
+
+export function isFull(all: readonly { readonly hook: Pick<Webhook, 'orgId'> }[], orgId: string | null): boolean {
+  const ofOrg = all.filter(({ hook }) => hook.orgId === orgId).length;
+  return all.length >= MOST_WEBHOOKS.inAll || (orgId !== null && ofOrg >= MOST_WEBHOOKS.ofOrg);
+}
 
 export function tooMany(orgId: string | null): Result<never, Fault> {
   const { inAll, ofOrg } = MOST_WEBHOOKS;
@@ -143,23 +112,6 @@ export function newHook(
     disabledAtMs: undefined,
     dropped: 0,
   });
-}
-
-type Removed = Pick<Webhook, 'id' | 'url' | 'events' | 'orgId' | 'createdBy'>;
-
-/** Called again after a fault, it deletes what is left. */
-export async function endMadeOf(
-  all: readonly Removed[],
-  { makers, actor, cascade }: EndMadeWebhooks,
-  remove: (hook: Removed, actor: string) => Promise<Result<void, Fault>>,
-): Promise<Result<MadeWebhooks, Fault>> {
-  const made = all.filter(({ createdBy }) => makers.includes(createdBy));
-  if (!cascade) return ok({ deleted: [], kept: made });
-  for (const hook of made) {
-    const removed = await remove(hook, actor);
-    if (!removed.ok) return removed;
-  }
-  return ok({ deleted: made, kept: [] });
 }
 
 /** The page of what is given newest first. */

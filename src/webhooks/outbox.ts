@@ -1,12 +1,14 @@
-import type { MessageWrites, SharedMessage, SharedWebhooks } from '../ports/shared-webhooks.ts';
+import { createHash } from 'node:crypto';
+import { ok, type Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
+import type { MessageWrites, SharedMessage, SharedWebhooks } from '../ports/webhook-store.ts';
 import { MOST_WAITING, type WebhookDeps } from './hooks.ts';
-import type { WebhookRow } from './queue.ts';
+import type { MessageListener, Messages, NewMessage } from './messages.ts';
+import { hookRowOf, type MessageRow, messageRowOf, rowsOf, TABLE } from './rows.ts';
 
-export type OutboxOptions = Pick<WebhookDeps, 'states' | 'after' | 'onError'> & {
-  readonly store: Pick<SharedWebhooks, 'write'>;
-  /** Messages are there to be sent. */
-  readonly onWritten: () => void;
-  readonly onDropped: (count: number) => void;
+/** `states`: what this gateway had when it was alone, and what the database could not take yet. */
+export type OutboxOptions = Pick<WebhookDeps, 'states' | 'after' | 'newId' | 'onError' | 'log'> & {
+  readonly store: Pick<SharedWebhooks, 'adopt' | 'write'>;
 };
 
 type Entry = SharedMessage & {
@@ -25,9 +27,7 @@ type Entry = SharedMessage & {
   stopWaiting: () => void;
 };
 
-const TABLE = 'webhooks';
 const NOTHING = { saved: Promise.resolve(), onSaved: () => undefined, stopWaiting: () => undefined };
-const rowIdOf = (id: string): string => `message:${id}`;
 /** The answer to what a message reports waits for the database for so long; then it is kept here for now. */
 const SAVE_WITHIN_MS = 1_000;
 const RETRY_MS = 1_000;
@@ -37,8 +37,9 @@ const AT_ONCE = 200;
  * The messages of this gateway on their way to the database, where every gateway finds them. While it is away they are
  * kept in the embedded store.
  */
-export class Outbox {
+export class Outbox implements Messages {
   readonly #options: OutboxOptions;
+  #listener: MessageListener | undefined;
   /** In their order, until the database has the last of it. */
   readonly #entries = new Map<string, Entry>();
   readonly #waiting = new Map<string, { count: number; bytes: number }>();
@@ -52,34 +53,38 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** Takes up what an earlier run has left. */
-  restore({ id, hookId, number, body, isOnce = false }: WebhookRow & { readonly kind: 'message' }): void {
-    this.#lastNumber = Math.max(this.#lastNumber, number);
-    this.#put({
-      id,
-      hookId,
-      number,
-      body,
-      isOnce,
-      holders: 0,
-      isHeld: false,
-      isWithdrawn: false,
-      isThere: 'no',
-      isKept: true,
-      saved: Promise.resolve(),
-      onSaved: () => undefined,
-      stopWaiting: () => undefined,
-    });
+  follow(listener: MessageListener): void {
+    this.#listener = listener;
   }
 
-  /**
-   * The message is not sent before it is let go. Resolves once it would survive this gateway; undefined where too many
-   * wait, and it is dropped.
-   */
-  hold(message: SharedMessage): Promise<void> | undefined {
-    const { id, hookId, body } = message;
+  /** Brings the webhooks that this gateway had alone. Call it once it has joined, again after a fault. */
+  async bringHooks(): Promise<Result<void, Fault>> {
+    const { states, store, log } = this.#options;
+    const { hooks } = rowsOf(states);
+    if (hooks.length === 0) return ok(undefined);
+    const brought = await store.adopt(hooks);
+    if (!brought.ok) return brought;
+    log.info('brought the webhooks of this gateway into the cluster', { webhooks: brought.value });
+    // Else they would come back at the next start, when they were deleted meanwhile.
+    await Promise.all(hooks.map(({ id }) => states.remove(TABLE, hookRowOf(id))));
+    return ok(undefined);
+  }
+
+  /** Brings what it could not hand over before. Call it once, after its hooks. */
+  async bringMessages(): Promise<void> {
+    for (const { id, hookId, number, body, isOnce = false } of rowsOf(this.#options.states).messages) {
+      this.#lastNumber = Math.max(this.#lastNumber, number);
+      const state = { holders: 0, isHeld: false, isWithdrawn: false, isThere: 'no', isKept: true } as const;
+      this.#put({ id, hookId, number, body, isOnce, ...state, ...NOTHING });
+    }
+    await this.#written();
+  }
+
+  hold({ hookId, body, cap }: NewMessage): { readonly id: string; readonly saved: Promise<void> } | undefined {
+    const isOnce = cap !== undefined;
+    const id = isOnce ? onceIdOf(hookId, cap) : this.#newId();
     const same = this.#entries.get(id);
-    if (same !== undefined) return this.#holdAgain(same);
+    if (same !== undefined) return { id, saved: this.#holdAgain(same) };
     const { count, bytes } = this.#waiting.get(hookId) ?? { count: 0, bytes: 0 };
     if (count >= MOST_WAITING.number || bytes + body.length > MOST_WAITING.bytes) {
       this.#drop(hookId);
@@ -88,10 +93,22 @@ export class Outbox {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     const state = { holders: 1, isHeld: true, isWithdrawn: false, isThere: 'no', isKept: false } as const;
-    const entry: Entry = { ...message, number, ...state, ...NOTHING };
+    const entry: Entry = { id, hookId, body, isOnce, number, ...state, ...NOTHING };
     this.#put(entry);
     this.#save(entry);
-    return entry.saved;
+    return { id, saved: entry.saved };
+  }
+
+  /** Past whatever waits to be written, so that a fault is told at once. */
+  async add({ hookId, body }: NewMessage): Promise<Result<string | undefined, Fault>> {
+    const id = this.#newId();
+    const none = { letGo: [], withdrawn: [], dropped: new Map<string, number>() };
+    const message = { id, hookId, body, isOnce: false, isHeld: false };
+    const written = await this.#options.store.write({ added: [message], ...none }, MOST_WAITING);
+    if (!written.ok) return written;
+    if (written.value > 0) this.#listener?.onDropped(written.value);
+    else this.#listener?.onReady();
+    return ok(written.value > 0 ? undefined : id);
   }
 
   /** Holds a once-only message again: it was withdrawn, or its event was noticed again before it was sent. */
@@ -114,7 +131,7 @@ export class Outbox {
       entry.onSaved = resolve;
     });
     entry.stopWaiting = this.#options.after(SAVE_WITHIN_MS, () => this.#keep(id));
-    if (this.#stopRetry === undefined) this.write();
+    if (this.#stopRetry === undefined) this.#writeSoon();
     else this.#keep(id); // the database is known to be away
   }
 
@@ -122,7 +139,7 @@ export class Outbox {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
     entry.isHeld = false;
-    this.write();
+    this.#writeSoon();
   }
 
   /** Withdraws a message: its event did not happen. */
@@ -134,23 +151,24 @@ export class Outbox {
     entry.isWithdrawn = true;
     this.#unkeep(entry);
     if (entry.isThere === 'no') this.#settle(entry);
-    else this.write();
+    else this.#writeSoon();
   }
 
-  /** Writes what is due, soon. Never rejects. */
-  write(): void {
+  async close(): Promise<void> {
+    await this.#written();
+    this.#stopRetry?.();
+  }
+
+  /** Never rejects. */
+  #writeSoon(): void {
     this.#isDue = true;
-    if (this.#stopRetry === undefined) void this.written();
+    if (this.#stopRetry === undefined) void this.#written();
   }
 
   /** Resolves when what is due was written, or could not be. */
-  written(): Promise<void> {
+  #written(): Promise<void> {
     this.#writing ??= this.#writeAll();
     return this.#writing;
-  }
-
-  close(): void {
-    this.#stopRetry?.();
   }
 
   async #writeAll(): Promise<void> {
@@ -188,7 +206,7 @@ export class Outbox {
   }
 
   async #write(writes: MessageWrites): Promise<boolean> {
-    const { store, onError, onWritten, onDropped } = this.#options;
+    const { store, onError } = this.#options;
     this.#dropped = new Map();
     const written = await store.write(writes, MOST_WAITING).catch((error: unknown) => {
       onError(error, 'writing messages of webhooks to the database');
@@ -199,11 +217,11 @@ export class Outbox {
       for (const { id } of writes.added) this.#keep(id);
       return false;
     }
-    if (written.value > 0) onDropped(written.value);
+    if (written.value > 0) this.#listener?.onDropped(written.value);
     for (const { id, isHeld } of writes.added) this.#added(id, isHeld);
     for (const id of writes.letGo) this.#settle(this.#entries.get(id));
     for (const id of writes.withdrawn) this.#withdrawn(id);
-    if (writes.letGo.length > 0 || writes.added.some(({ isHeld }) => !isHeld)) onWritten();
+    if (writes.letGo.length > 0 || writes.added.some(({ isHeld }) => !isHeld)) this.#listener?.onReady();
     return true;
   }
 
@@ -252,8 +270,8 @@ export class Outbox {
     entry.isKept = true;
     entry.stopWaiting();
     const { hookId, number, body, isOnce } = entry;
-    const row: WebhookRow = { kind: 'message', id, hookId, number, body, isOnce };
-    void this.#quietly(this.#options.states.save(TABLE, rowIdOf(id), row), 'saving a message of a webhook').then(
+    const row: MessageRow = { kind: 'message', id, hookId, number, body, isOnce };
+    void this.#quietly(this.#options.states.save(TABLE, messageRowOf(id), row), 'saving a message of a webhook').then(
       entry.onSaved,
     );
   }
@@ -261,12 +279,12 @@ export class Outbox {
   #unkeep(entry: Entry): void {
     if (!entry.isKept) return;
     entry.isKept = false;
-    void this.#quietly(this.#options.states.remove(TABLE, rowIdOf(entry.id)), 'removing a message of a webhook');
+    void this.#quietly(this.#options.states.remove(TABLE, messageRowOf(entry.id)), 'removing a message of a webhook');
   }
 
   #drop(hookId: string, count = 1, news = count): void {
     this.#dropped.set(hookId, (this.#dropped.get(hookId) ?? 0) + count);
-    if (news > 0) this.#options.onDropped(news);
+    if (news > 0) this.#listener?.onDropped(news);
     this.#isDue = true;
   }
 
@@ -274,11 +292,21 @@ export class Outbox {
     this.#isDue = true;
     this.#stopRetry ??= this.#options.after(RETRY_MS, () => {
       this.#stopRetry = undefined;
-      this.write();
+      this.#writeSoon();
     });
+  }
+
+  #newId(): string {
+    return `msg_${this.#options.newId()}`;
   }
 
   #quietly(written: Promise<void>, doing: string): Promise<void> {
     return written.catch((error: unknown) => this.#options.onError(error, doing));
   }
+}
+
+/** The same at every gateway that notices the same, so that it is sent once. */
+function onceIdOf(hookId: string, cap: string): string {
+  const digits = createHash('sha256').update(`${hookId} ${cap}`).digest('hex');
+  return `msg_${digits.slice(0, 32)}`;
 }

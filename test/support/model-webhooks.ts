@@ -1,7 +1,7 @@
 import { ok, type Result } from '../../src/core/base/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { GIVE_UP_AFTER_MS, type Webhook } from '../../src/core/webhooks/webhook.ts';
-import type { SharedMessage, SharedWebhooks } from '../../src/ports/shared-webhooks.ts';
+import type { SharedMessage, SharedWebhooks } from '../../src/ports/webhook-store.ts';
 
 type Hook = Webhook & { retryAtMs?: number | undefined; caller?: string | undefined; callUntilMs?: number | undefined };
 type Message = SharedMessage & { heldBy: string | undefined };

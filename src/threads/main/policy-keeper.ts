@@ -9,7 +9,7 @@ import type { PolicyText } from '../../ports/cluster.ts';
 import type { Clock } from '../../ports/ports.ts';
 import { within } from '../../system/clock.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from '../../use-cases/policies.ts';
-import type { Webhooks } from '../../webhooks/hooks.ts';
+import type { Webhooks } from '../../webhooks/webhooks.ts';
 import type { EventBoard } from './event-board.ts';
 import { inSlices, loadPoliciesInThread } from './policy-reader.ts';
 

@@ -5,7 +5,7 @@ import type { Governor } from '../../core/governor.ts';
 import type { Stats } from '../../core/stats/stats.ts';
 import type { AgentStore, BudgetStore, Clock, DecisionStore } from '../../ports/ports.ts';
 import type { ControlSharing } from '../../ports/sharing.ts';
-import type { Webhooks } from '../../webhooks/hooks.ts';
+import type { Webhooks } from '../../webhooks/webhooks.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { ControlStreams } from './control-streams.ts';
 import { EffectRunner } from './effect-runner.ts';

@@ -1,7 +1,7 @@
 import { ok } from '../../../core/base/result.ts';
 import { GIVE_UP_AFTER_MS, type Webhook, type WebhookStatus } from '../../../core/webhooks/webhook.ts';
 import type { RunId } from '../../../ports/cluster.ts';
-import type { SharedWebhooks, TakenCall } from '../../../ports/shared-webhooks.ts';
+import type { SharedWebhooks, TakenCall } from '../../../ports/webhook-store.ts';
 import type { Postgres } from '../postgres.ts';
 import { transactAsRun } from './as-run.ts';
 

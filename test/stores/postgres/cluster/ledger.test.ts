@@ -7,7 +7,7 @@ import { ok } from '../../../../src/core/base/result.ts';
 import type { AccountRow } from '../../../../src/core/budget/escrow.ts';
 import { GIVE_UP_AFTER_MS, type Webhook } from '../../../../src/core/webhooks/webhook.ts';
 import type { RunId } from '../../../../src/ports/cluster.ts';
-import type { MessageWrites, SharedWebhooks } from '../../../../src/ports/shared-webhooks.ts';
+import type { MessageWrites, SharedWebhooks } from '../../../../src/ports/webhook-store.ts';
 import { createPostgresMembers, type Settlement } from '../../../../src/stores/postgres/cluster/members.ts';
 import { createPostgresPolicies } from '../../../../src/stores/postgres/cluster/policies.ts';
 import { createPostgresWebhooks } from '../../../../src/stores/postgres/cluster/webhooks.ts';

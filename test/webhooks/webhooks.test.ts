@@ -7,8 +7,9 @@ import type { Principal } from '../../src/core/identity/roles.ts';
 import type { Webhook, WebhookEvent } from '../../src/core/webhooks/webhook.ts';
 import type { Delivery } from '../../src/webhooks/delivery.ts';
 import type { Report } from '../../src/webhooks/hooks.ts';
+import { Outbox } from '../../src/webhooks/outbox.ts';
 import type { Call } from '../../src/webhooks/sender.ts';
-import { ClusterWebhooks } from '../../src/webhooks/shared.ts';
+import { Webhooks, type WebhooksDeps } from '../../src/webhooks/webhooks.ts';
 import { ModelWebhooks } from '../support/model-webhooks.ts';
 import { MovedClock } from '../support/moved-clock.ts';
 
@@ -39,7 +40,7 @@ const exceeded: AuditDraft = {
   payload: { tier: 'org', period: 'daily', spent_usd: 3, limit_usd: 3, resets_at: '2030-01-02T00:00:00.000Z' },
 };
 
-type Gateway = { readonly name: string; readonly rows: Map<string, unknown>; readonly webhooks: ClusterWebhooks };
+type Gateway = { readonly name: string; readonly rows: Map<string, unknown>; readonly webhooks: Webhooks };
 
 /** Gateways on one model of the database, a clock that the test moves, and receivers that answer as it says. */
 class World extends MovedClock {
@@ -50,13 +51,13 @@ class World extends MovedClock {
   isRecorded = true;
   readonly #gateways: Gateway[] = [];
 
-  readonly #killed = new Set<ClusterWebhooks>();
+  readonly #killed = new Set<Webhooks>();
   #lastId = 0;
 
   async start(name: string, rows = new Map<string, unknown>()): Promise<Gateway> {
     const log = (message: string): void => void this.logged.push(`${name}: ${message}`);
-    const webhooks = new ClusterWebhooks({
-      store: this.store.storeOf(name),
+    const store = this.store.storeOf(name);
+    const deps: Omit<WebhooksDeps, 'store' | 'messages' | 'known'> = {
       barrier: {
         pass: async () => {
           const read = await Promise.all(this.#gateways.map((each) => each.webhooks.refresh()));
@@ -86,11 +87,13 @@ class World extends MovedClock {
       newId: () => `id-${(this.#lastId += 1)}`,
       newSecret: () => 'whsec_AAAA',
       log: { info: log, warn: log, error: log },
-    });
+    };
+    const outbox = new Outbox({ ...deps, store });
+    const webhooks = new Webhooks({ ...deps, store, messages: outbox, known: { hooks: [], waiting: 0 } });
     const gateway = { name, rows, webhooks };
     this.#gateways.push(gateway);
-    expect(await webhooks.bringHooks()).toEqual(ok(undefined));
-    await webhooks.bringMessages();
+    expect(await outbox.bringHooks()).toEqual(ok(undefined));
+    await outbox.bringMessages();
     expect(await webhooks.refresh()).toEqual(ok(undefined));
     webhooks.open();
     return gateway;
