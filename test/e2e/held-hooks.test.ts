@@ -81,7 +81,7 @@ describe('held hooks', () => {
     const last = await eventuallyHeld();
     expect((await gateway.call('GET', '/healthz')).status).toBe(200);
     last.leave();
-  }, 60_000);
+  });
 
   /** Waits for a call that finds a place again. */
   async function eventuallyHeld() {

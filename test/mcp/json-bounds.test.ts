@@ -7,6 +7,7 @@ import { basicEnvironment, wholeEnvironment } from '../../src/mcp/child.ts';
 import { boundedFetch } from '../../src/mcp/http/bounded-fetch.ts';
 import { FROM_CLIENT, FROM_UPSTREAM, isWithin, JsonMeter } from '../../src/mcp/json-bounds.ts';
 import { type Noise, readMessages } from '../../src/mcp/stdio.ts';
+import { fastestMs } from '../support/fastest.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);
 
@@ -50,10 +51,13 @@ describe('a line of a server', () => {
   const brackets = '['.repeat(2_000_000);
 
   test('is not parsed with millions of brackets, and its answers are answered', async () => {
-    const startMs = performance.now();
-    expect(await read(`{"jsonrpc":"2.0","id":7,"result":{"a":${brackets}`)).toMatchObject({ answered: 7 });
-    expect(await read(`{"result":{"a":${brackets}},"jsonrpc":"2.0","id":8}`)).toMatchObject({ answered: 8 });
-    expect(performance.now() - startMs).toBeLessThan(500);
+    const readAfterMs = async (): Promise<number> => {
+      const startMs = performance.now();
+      expect(await read(`{"jsonrpc":"2.0","id":7,"result":{"a":${brackets}`)).toMatchObject({ answered: 7 });
+      expect(await read(`{"result":{"a":${brackets}},"jsonrpc":"2.0","id":8}`)).toMatchObject({ answered: 8 });
+      return performance.now() - startMs;
+    };
+    expect(await fastestMs(500, readAfterMs)).toBeLessThan(500);
   });
 
   test('is refused if it asks something', async () => {
