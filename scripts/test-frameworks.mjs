@@ -1,14 +1,15 @@
 // Tries each adapter of the Python package and of the TypeScript SDK in its framework, with a scripted model:
-//   npm run test:frameworks [-- --light] [-- --write] [-- <name> ...]
+//   npm run test:frameworks [-- --light] [-- --install] [-- --write] [-- <name> ...]
 // Each framework of Python has a virtual environment of its own under dist/python, and is tried against the built
 // gateway. Frameworks of TypeScript are named `typescript/<name>` (scripts/try-typescript.mjs). `--light` leaves out
-// what takes minutes to install, `go` and `java` among it; `--write` puts the tried versions into docs/sdk-python.md.
-// `go` and `java` are the examples in these languages (test/languages), where their compilers are installed.
+// what takes minutes to install, `go` and `java` among it; `--install` installs them and tries none; `--write` puts the
+// tried versions into docs/sdk-python.md. `go` and `java` are the examples in these languages (test/languages), where
+// their compilers are installed.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { triedTypeScript } from './try-typescript.mjs';
+import { installFailureOfTypeScript, triedTypeScript } from './try-typescript.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SDK = join(ROOT, 'sdk', 'python');
@@ -48,7 +49,7 @@ const results = new Map();
 const waiting = [...chosen];
 await Promise.all(Array.from({ length: AT_ONCE }, work));
 const failed = [...results].filter(([, result]) => !result.ok).map(([name]) => name);
-if (given.includes('--write') && failed.length === 0) writeTable();
+if (given.includes('--write') && !given.includes('--install') && failed.length === 0) writeTable();
 if (failed.length > 0) {
   console.error(`failed: ${failed.join(', ')}`);
   process.exit(1);
@@ -66,11 +67,15 @@ async function work() {
   }
 }
 
-function resultOf(name) {
-  if (languages[name] !== undefined) return triedLanguage(languages[name]);
-  return name.startsWith(TYPESCRIPT)
-    ? triedTypeScript(name.slice(TYPESCRIPT.length), frameworks[name])
-    : tried(name, frameworks[name]);
+async function resultOf(name) {
+  const isInstalling = given.includes('--install');
+  const installed = { ok: true, summary: 'installed' };
+  if (languages[name] !== undefined) return isInstalling ? installed : triedLanguage(languages[name]);
+  const [install, attempt] = name.startsWith(TYPESCRIPT)
+    ? [installFailureOfTypeScript, triedTypeScript]
+    : [installFailure, tried];
+  const words = [name.replace(TYPESCRIPT, ''), frameworks[name]];
+  return isInstalling ? ((await install(...words)) ?? installed) : attempt(...words);
 }
 
 /** Its tests are skipped where the compiler is not installed. */
@@ -84,19 +89,31 @@ async function triedLanguage(named) {
   return { ok, summary: skipped ? 'skipped: its compiler is not installed' : `${count ?? 0} passed`, output };
 }
 
-async function tried(name, { module, install, shows }) {
-  const folder = join(ROOT, 'dist', 'python', `framework-${name}`);
-  const python = join(folder, 'bin', 'python');
-  const marker = join(folder, 'installed');
+function environmentOf(name) {
+  return join(ROOT, 'dist', 'python', `framework-${name}`);
+}
+function pythonOf(name) {
+  return join(environmentOf(name), 'bin', 'python');
+}
+
+/** Installs the framework, unless it is there; undefined where it is then. */
+async function installFailure(name, { install }) {
+  const marker = join(environmentOf(name), 'installed');
   const wanted = [...install, ...TOOLS].join('\n');
-  if (!existsSync(marker) || readFileSync(marker, 'utf8') !== wanted) {
-    const made = await run('python3', ['-m', 'venv', '--clear', folder]);
-    if (!made.ok) return { ok: false, summary: 'no virtual environment', output: made.output };
-    const pip = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--disable-pip-version-check'];
-    const installed = await run(python, [...pip, ...install, ...TOOLS]);
-    if (!installed.ok) return { ok: false, summary: 'pip cannot install it', output: installed.output };
-    writeFileSync(marker, wanted);
-  }
+  if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return undefined;
+  const made = await run('python3', ['-m', 'venv', '--clear', environmentOf(name)]);
+  if (!made.ok) return { ok: false, summary: 'no virtual environment', output: made.output };
+  const pip = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--disable-pip-version-check'];
+  const installed = await run(pythonOf(name), [...pip, ...install, ...TOOLS]);
+  if (!installed.ok) return { ok: false, summary: 'pip cannot install it', output: installed.output };
+  writeFileSync(marker, wanted);
+  return undefined;
+}
+
+async function tried(name, { module, install, shows }) {
+  const failure = await installFailure(name, { install });
+  if (failure !== undefined) return failure;
+  const python = pythonOf(name);
   const versions = await run(python, [
     '-c',
     `from importlib.metadata import version; print(*[version(n) for n in ${JSON.stringify(shows)}])`,

@@ -20,21 +20,28 @@ const MODULES = ['--target', 'es2023', '--lib', 'es2023,dom,dom.iterable', '--mo
 
 let packed;
 
-export async function triedTypeScript(name, { install }) {
+/** Installs the framework, unless it is there; undefined where it is then. */
+export async function installFailureOfTypeScript(name, { install }) {
   const folder = join(FOLDER, name);
-  const modules = join(folder, 'node_modules');
   const marker = join(folder, 'installed');
   const wanted = install.join('\n');
-  if (!existsSync(marker) || readFileSync(marker, 'utf8') !== wanted) {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'vitest.config.mjs'), 'export default {};\n'); // not that of the gateway
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }\n');
-    const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', ...install];
-    const installed = await run('npm', npm, folder);
-    if (!installed.ok) return { ok: false, summary: 'npm cannot install it', output: installed.output };
-    writeFileSync(marker, wanted);
-  }
+  if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return undefined;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'vitest.config.mjs'), 'export default {};\n'); // not that of the gateway
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }\n');
+  const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', ...install];
+  const installed = await run('npm', npm, folder);
+  if (!installed.ok) return { ok: false, summary: 'npm cannot install it', output: installed.output };
+  writeFileSync(marker, wanted);
+  return undefined;
+}
+
+export async function triedTypeScript(name, { install }) {
+  const failure = await installFailureOfTypeScript(name, { install });
+  if (failure !== undefined) return failure;
+  const folder = join(FOLDER, name);
+  const modules = join(folder, 'node_modules');
   packed ??= run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', FOLDER], SDK);
   const tarball = await packed;
   if (!tarball.ok) return { ok: false, summary: 'npm cannot pack the SDK', output: tarball.output };
