@@ -192,7 +192,7 @@ class Gate:
         return None
 
     async def post(self, io: Io, path: str, body: bytes) -> dict[str, Any]:
-        """Returns what another door of the gateway answers to the agent. Tried again while it is lost; raises GatewayError."""
+        """Returns the answer of another door to the agent. Tried again while it is lost; raises GatewayError."""
         return await self._core.post(io, path, body)
 
     async def wait_approval(self, io: Io, approval_id: str) -> Approval:
