@@ -206,6 +206,20 @@ describe('svc approvals', () => {
       status: 1,
       stderr: expect.stringContaining(`cannot approve approval ${id}: it is denied`),
     });
+    const approved = await ask();
+    await svc('approve', approved.slice(0, 8), '--reason', 'yes');
+    expect(await svc('deny', approved.slice(0, 8), '--reason', 'no')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`cannot deny approval ${approved}: it is approved`),
+    });
+    for (const [decided, state] of [
+      [id, 'denied'],
+      [approved, 'approved'],
+    ] as const)
+      expect(await svc('show', decided.slice(0, 8))).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining(`approval   ${decided} (${state})\n`),
+      });
   });
 
   test('watch prints what is decided before it looks again, and nothing older', async () => {
