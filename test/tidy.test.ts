@@ -374,7 +374,6 @@ describe('tidy', () => {
           .flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []),
       ),
     ];
-    // The last one is a program's own, in an example.
     const client = [
       'SVC_CLI_API_KEY',
       'SVC_CLI_API_URL',
@@ -388,6 +387,8 @@ describe('tidy', () => {
       'SVC_MCP_PINS',
     ];
     expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
+    const [, page = ''] = read('docs/configuration.md').split('\n## Clients\n');
+    expect([...new Set([...page.matchAll(/^\| `(SVC_\w+)`/gm)].map(([, name]) => name))].sort()).toEqual(client.sort());
   });
 
   test('a file or folder that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
