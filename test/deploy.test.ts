@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { VARIABLES } from '../src/config/config.ts';
-import { readConfig, unknownVariables } from '../src/config/read.ts';
+import { unknownVariables } from '../src/config/read.ts';
 import { PACKAGE_ROOT } from '../src/system/package-files.ts';
 
 const at = (path: string): string => join(PACKAGE_ROOT, path);
@@ -48,22 +48,6 @@ describe('deploy/', () => {
       encoding: 'utf8',
     });
     expect({ status, said: stdout + stderr }).toMatchObject({ status: 0 });
-  });
-
-  test('compose.yaml starts one gateway with a database', () => {
-    const text = read('deploy/compose.yaml').replaceAll(/\$\{(\w+):[?-]([^}]*)\}/g, (_, name: string, rest: string) =>
-      name === 'SVC_PUBLIC_URL' ? rest : 'a-value-of-more-than-32-characters-0123456789',
-    );
-    const { services, volumes } = parse(text) as {
-      services: Record<string, { environment: Record<string, string>; volumes: string[]; stop_grace_period: string }>;
-      volumes: object;
-    };
-    const { environment, volumes: mounted, stop_grace_period: grace } = services.gateway!;
-    expect(unknownVariables(environment)).toEqual([]);
-    expect(readConfig(environment).ok).toBe(true);
-    expect(mounted).toEqual(['gateway:/data']);
-    expect(Object.keys(volumes)).toEqual(['gateway', 'postgres']);
-    expect(Number.parseInt(grace, 10)).toBeGreaterThan(Number(VARIABLES.SVC_SHUTDOWN_SECS.fallback) + 3);
   });
 
   describe('the chart of Helm', () => {
