@@ -20,7 +20,7 @@ const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema
   title: () => true,
   description: () => true,
   examples: () => true,
-  type: (value, wanted) => IS_TYPE[wanted]!(value),
+  type: (value, wanted) => [wanted].flat().some((each: string) => IS_TYPE[each]!(value)),
   enum: (value, wanted) => wanted.includes(value),
   pattern: (value, wanted) => typeof value !== 'string' || new RegExp(wanted, 'u').test(value),
   minLength: (value, wanted) => typeof value !== 'string' || [...value].length >= wanted,
@@ -44,6 +44,7 @@ const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema
   allOf: (value, wanted) => wanted.every((each: Schema) => conforms(value, each)),
   anyOf: (value, wanted) => wanted.some((each: Schema) => conforms(value, each)),
   oneOf: (value, wanted) => wanted.filter((each: Schema) => conforms(value, each)).length === 1,
+  not: (value, wanted) => !conforms(value, wanted),
   if: (value, wanted, { then }) => !conforms(value, wanted) || conforms(value, then),
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema, which goes with `if`
   then: () => true,
