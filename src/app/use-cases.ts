@@ -102,7 +102,7 @@ export function useCasesOf({
     witnessCheckpoint: (asked) => logWitness.keep(asked),
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
-    explainCheck: ({ principal, subject, draft }) => policyKeeper.explain(principal, subject, draft),
+    explainCheck: ({ principal, ...asked }) => policyKeeper.explain(principal, asked),
     listPolicyVersions: ({ principal, ...page }) => policyLife.history.list(principal, page),
     getPolicyVersion: ({ principal, version }) => policyLife.history.get(principal, version),
     diffPolicies: ({ principal, from, to }) => policyLife.history.diff(principal, from, to),

@@ -52,6 +52,14 @@ export type Reloaded = {
   readonly warnings: readonly string[];
 };
 
+export type AskedToExplain = {
+  readonly subject: CheckSubject;
+  /** The session whose limits are looked at as well. */
+  readonly traceId?: string | undefined;
+  /** Decides in place of the set in force. */
+  readonly draft?: readonly PolicyText[] | undefined;
+};
+
 export type PolicyKeeperDeps = {
   readonly policies: PolicySet;
   readonly load: LoadPolicies;
@@ -60,7 +68,11 @@ export type PolicyKeeperDeps = {
   /** Whether the latest `load` has read files of this fingerprint. */
   readonly hasRead: (fingerprint: string) => boolean;
   /** Returns the halt or the exhausted cap that denies a check although the policies allow it. */
-  readonly overruling: (subject: CheckSubject, decision: PolicyDecision) => Overruling | undefined;
+  readonly overruling: (
+    subject: CheckSubject,
+    traceId: string | undefined,
+    decision: PolicyDecision,
+  ) => Overruling | undefined;
   /** Does long work without holding up checks. */
   readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
   /** Puts the set in force, from the next check on. */
@@ -168,16 +180,12 @@ export class PolicyKeeper {
    * Explains the policies' decision, and what would overrule it. Shows only documents that reach the agent, so none of
    * another org. With `draft`, as if these texts were the set in force.
    */
-  async explain(
-    principal: Principal,
-    subject: CheckSubject,
-    draft?: readonly PolicyText[],
-  ): Promise<Result<ExplainedCheck, Fault>> {
-    const { orgId } = subject.agent;
+  async explain(principal: Principal, { draft, ...asked }: AskedToExplain): Promise<Result<ExplainedCheck, Fault>> {
+    const { orgId } = asked.subject.agent;
     if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-    if (draft === undefined) return ok(await this.#explained(this.#policies, principal, subject));
+    if (draft === undefined) return ok(await this.#explained(this.#policies, principal, asked));
     const compiled = await (this.#drafts.run(principal.subject, () => this.#compile(draft)) ?? TOO_MANY_DRAFTS);
-    return compiled.ok ? ok(await this.#explained(compiled.value.policies, principal, subject)) : compiled;
+    return compiled.ok ? ok(await this.#explained(compiled.value.policies, principal, asked)) : compiled;
   }
 
   async #compile(draft: readonly PolicyText[]) {
@@ -187,12 +195,16 @@ export class PolicyKeeper {
   }
 
   /** By this set, whichever comes into force meanwhile. */
-  async #explained(policies: PolicySet, principal: Principal, subject: CheckSubject): Promise<ExplainedCheck> {
+  async #explained(
+    policies: PolicySet,
+    principal: Principal,
+    { subject, traceId }: AskedToExplain,
+  ): Promise<ExplainedCheck> {
     const { decision, documents } = await this.#deps.inSlices(policies.explaining(subject));
     return {
       version: policies.summary(principal.orgId ?? undefined).version,
       decision,
-      overruledBy: this.#deps.overruling(subject, decision),
+      overruledBy: this.#deps.overruling(subject, traceId, decision),
       documents: documents.filter(({ applies }) => applies),
     };
   }

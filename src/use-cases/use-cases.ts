@@ -101,6 +101,8 @@ type OwnUseCases = {
     {
       readonly principal: Principal;
       readonly subject: CheckSubject;
+      /** The session whose limits are looked at as well. */
+      readonly traceId: string | undefined;
       /** Decides in place of the set in force. */
       readonly draft: readonly PolicyText[] | undefined;
     },

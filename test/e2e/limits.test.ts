@@ -136,6 +136,15 @@ describe('limits', () => {
       estimated_cost_usd: 1,
     });
     expect(explained.body.overruled_by).toMatchObject({ cause: 'limit' });
+    const about = (trace_id: string | undefined) =>
+      gateway.call('POST', '/api/v1/policies/explain', {
+        agent: { org_id: LOAD_AGENT.orgId, team_id: LOAD_AGENT.teamId, agent_id: LOAD_AGENT.agentId },
+        ...{ action: 'tool.call', resource: 'ask', trace_id },
+      });
+    expect((await about('asks')).body.overruled_by.reason).toContain('the limit of 3 calls per session');
+    expect((await about('other')).body.overruled_by).toBeNull();
+    expect((await about(undefined)).body.overruled_by).toBeNull();
+    expect((await about('a b')).body.detail).toContain('trace_id');
   });
 
   test('a hook of a coding agent is held until a person has raised the limit', async () => {

@@ -188,12 +188,14 @@ describe('policies', () => {
     const { version } = must(keeper.list(ADMIN, FIRST_PAGE));
     const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
     const explaining = keeper.explain(ADMIN, {
-      agent,
-      action: 'tool.call',
-      resource: '',
-      attributes: undefined,
-      caller: undefined,
-      estimatedCostMicroUsd: 0,
+      subject: {
+        agent,
+        action: 'tool.call',
+        resource: '',
+        attributes: undefined,
+        caller: undefined,
+        estimatedCostMicroUsd: 0,
+      },
     });
     let isExplained = false;
     void explaining.then(() => {
@@ -229,7 +231,7 @@ describe('policies', () => {
     const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
     const more = { resource: '', attributes: undefined, caller: undefined, estimatedCostMicroUsd: 0 };
     const subject = { agent, action: 'tool.call', ...more };
-    const explain = (text: string) => keeper.explain(ADMIN, subject, [{ file: 'draft.yaml', text }]);
+    const explain = (text: string) => keeper.explain(ADMIN, { subject, draft: [{ file: 'draft.yaml', text }] });
     expect(must(await explain('good'))).toMatchObject({ decision: { kind: 'allow', policy: 'org:acme' } });
     expect(faultOf(await explain('bad'))).toEqual({ kind: 'policy_invalid', problems: ['draft.yaml:1:1: bad'] });
     expect([installed, audit.drafts, shown()]).toEqual([[], [], ['global']]);

@@ -91,7 +91,7 @@ async function showExplained(
   api: Api,
   format: OutputFormat,
   answer: Answer,
-  { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest,
+  { agent, caller, action, resource, attributes, estimatedCostUsd, traceId }: CheckRequest,
   isFresh: boolean,
 ): Promise<void> {
   const explanation = await api.post('/api/v1/policies/explain', 'documents', {
@@ -101,6 +101,7 @@ async function showExplained(
     resource,
     attributes,
     estimated_cost_usd: estimatedCostUsd,
+    trace_id: isFresh ? undefined : traceId,
   });
   const overruled = answer.cause === null ? undefined : OVERRULED_BY[answer.cause];
   const documents = tracesIn(explanation).map((document) =>

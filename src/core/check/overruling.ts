@@ -1,5 +1,5 @@
 import type { AgentRegistry } from '../agents/agents.ts';
-import { agentKeyOf } from '../base/ids.ts';
+import { agentKeyOf, opIdOf } from '../base/ids.ts';
 import type { BudgetTracker } from '../budget/budget.ts';
 import { exceededReason } from '../budget/exceeded.ts';
 import type { CheckSubject } from '../condition/condition.ts';
@@ -18,21 +18,23 @@ type Registries = {
 };
 
 /**
- * Returns the halt or the exhausted cap that denies a check although the policies allow it; undefined: none. Changes
- * nothing.
+ * Returns the halt, the limit or the exhausted cap that denies a check although the policies allow it; undefined: none.
+ * `traceId`: the session whose limits count; undefined: those of none. Changes nothing.
  */
 export function overruling(
   { agents, halts, limits, budgets }: Registries,
   subject: CheckSubject,
+  traceId: string | undefined,
   decision: PolicyDecision,
   nowMs: number,
 ): Overruling | undefined {
   const halt = halts.covering(agents.lookUp(subject.agent), subject.action);
   if (halt !== undefined) return { cause: 'halt', reason: haltedReason(halt) };
   if (decision.kind !== 'allow') return undefined;
-  // A session is none of a check that is only asked about.
   const { agent, action, resource, estimatedCostMicroUsd: costMicroUsd } = subject;
-  const limited = { agent, action, resource, costMicroUsd, key: agentKeyOf(agent), opId: undefined };
+  // Limits know a session by the trace of an operation.
+  const opId = traceId === undefined ? undefined : opIdOf(traceId, 'explained');
+  const limited = { agent, action, resource, costMicroUsd, key: agentKeyOf(agent), opId };
   const reached = limits.firstReached(limited, nowMs);
   if (reached !== undefined) return { cause: 'limit', reason: limitReason(reached) };
   const exceeded = budgets.wouldExceed(subject.agent, subject.estimatedCostMicroUsd, nowMs);

@@ -1,5 +1,6 @@
 /** Policies: shows those in force, and reloads them (docs/spec.md, HTTP). */
 import { z } from 'zod';
+import { isOpHalf } from '../../core/base/ids.ts';
 import { usdToMicro } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
@@ -15,6 +16,7 @@ import {
   MAX_ACTION_BYTES,
   MAX_LABEL_BYTES,
   MAX_RESOURCE_BYTES,
+  OP_HALF_RULE,
   problemOfAction,
   problemOfResource,
 } from '../shared/limits.ts';
@@ -47,6 +49,9 @@ const check = z.strictObject({
   // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
   attributes: optional(z.unknown().meta({ type: 'object', additionalProperties: {} })),
   estimated_cost_usd: optionalOr(moneyUsd, 0),
+  trace_id: optional(ruled(isOpHalf, OP_HALF_RULE)).meta({
+    description: 'The session whose limits are looked at as well. Default: those of no session.',
+  }),
   files: optional(policyFiles).meta({ description: 'A draft that decides in place of the set in force.' }),
 });
 
@@ -99,7 +104,7 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
 }
 
 async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
-  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd, files } = body;
+  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd, trace_id: traceId, files } = body;
   const problem = problemOfAction(action);
   if (problem !== undefined) return invalid('action', problem);
   const resourceProblem = problemOfResource(resource, action);
@@ -115,7 +120,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
     estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0,
   };
   const draft = files === undefined ? undefined : textsOf(files);
-  const explained = await link.call('explainCheck', { principal, subject, draft });
+  const explained = await link.call('explainCheck', { principal, subject, traceId, draft });
   if (!explained.ok) return explained;
   const {
     version,

@@ -91,7 +91,7 @@ export function createPolicyKeeper({
     clock,
     inSlices,
     compile: compileTexts,
-    overruling: (subject, decision) => overruling(governor, subject, decision, clock.nowMs()),
+    overruling: (subject, traceId, decision) => overruling(governor, subject, traceId, decision, clock.nowMs()),
     hasRead: (fingerprint) => fingerprint === lastRead,
     stopLoading: () => stopping.abort(),
     load: async () => {

@@ -3557,6 +3557,8 @@ export interface components {
             } | null;
             /** @default 0 */
             estimated_cost_usd: number | null;
+            /** @description The session whose limits are looked at as well. Default: those of no session. */
+            trace_id?: string | null;
             /** @description A draft that decides in place of the set in force. */
             files?: {
                 /** @description must be 1 to 256 bytes */
@@ -8151,6 +8153,7 @@ export interface operations {
                  *       "resource": "web_search",
                  *       "attributes": {},
                  *       "estimated_cost_usd": 1,
+                 *       "trace_id": "4bf92f3577b34da6",
                  *       "files": [
                  *         {
                  *           "name": "a name",
