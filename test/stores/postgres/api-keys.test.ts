@@ -89,7 +89,9 @@ describe('postgres api keys', () => {
       { id: record.id, lastUsedAtMs: START_MS },
     ]);
     const second = valueOf(await createApiKey(there, ADMIN, { name: 'leaked', scopes: ['read'] })).record;
-    expect(await revokeApiKey(here, ADMIN, second.id)).toEqual(ok({ revoked: [], kept: [] }));
+    expect(await revokeApiKey(here, ADMIN, second.id)).toEqual(
+      ok({ revoked: [], kept: [], ended: [`key:${second.id}`] }),
+    );
     expect(await revokeApiKey(here, ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'API key' }));
   });
 
