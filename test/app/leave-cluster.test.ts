@@ -19,9 +19,9 @@ import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.
 import { StartWait } from '../../src/stores/postgres/start-wait.ts';
 import { createClock } from '../../src/system/clock.ts';
 import { valueOf } from '../support/accounts.ts';
-import { withTables } from '../support/postgres.ts';
+import { withPostgres } from '../support/postgres.ts';
 
-const newDatabase = withTables();
+const newDatabase = withPostgres();
 const MUTE = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const crawlerWith = (credential: string) =>
   ({

@@ -48,7 +48,7 @@ const ADAPTERS: readonly Adapter[] = [
   {
     name: 'PostgreSQL',
     isHere: true,
-    place: () => newDatabase(),
+    place: () => newDatabase({ isEmpty: true }),
     create: (url, frames) => new PostgresBus({ ...frames, url, log: LOG }),
     intrude: async (url) => {
       const client = new pg.Client({ connectionString: url });

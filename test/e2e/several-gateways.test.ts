@@ -2,7 +2,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { migrate } from '../../src/stores/postgres/migrate.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
@@ -25,7 +24,7 @@ async function start(url: string): Promise<TestGateway> {
 
 describe('several gateways', () => {
   test('accounts and keys disabled at one gateway lose tokens and streams at another', async () => {
-    const url = await newDatabase();
+    const url = await newDatabase({ isEmpty: true });
     const [here, there] = await Promise.all([start(url), start(url)]);
     const invited = await here.call('POST', '/api/v1/auth/invite', { email: 'dev@example.com', role: 'developer' });
     const accepted = await there.call(
@@ -122,7 +121,6 @@ describe('several gateways', () => {
     const owner = new pg.Client({ connectionString: url.href });
     await owner.connect();
     onTestFinished(() => owner.end());
-    await migrate(owner);
     await owner.query(
       `CREATE ROLE without_keys LOGIN PASSWORD 'without_keys'; GRANT ALL ON ALL TABLES IN SCHEMA public TO without_keys; REVOKE ALL ON api_keys FROM without_keys`,
     );

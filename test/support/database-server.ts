@@ -8,7 +8,9 @@ import { mkdir, mkdtemp, rename } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { migrate } from '../../src/stores/postgres/migrate.ts';
 import {
   type EmbeddedOptions,
   type EmbeddedPostgres,
@@ -50,6 +52,28 @@ async function makeDatabase(scratch: string, kept: string): Promise<void> {
   });
 }
 
+/** Connects, however long that takes on a busy machine, works, and disconnects. */
+export async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return work(client).finally(() => client.end());
+}
+
+/** A database on the server with the tables of this version. To copy it takes a fifth of the time of making another. */
+export const TEMPLATE = 'with_tables';
+
+/** Closed to all, because a database that somebody is connected to cannot be copied. */
+async function makeTemplate(server: string): Promise<void> {
+  await connected(server, (client) => client.query(`CREATE DATABASE ${TEMPLATE}`));
+  await connected(databaseAt(server, TEMPLATE), (client) => migrate(client));
+  await connected(server, (client) =>
+    client.query(`ALTER DATABASE ${TEMPLATE} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false`),
+  );
+}
+
+export const databaseAt = (server: string, name: string): string =>
+  Object.assign(new URL(server), { pathname: `/${name}` }).href;
+
 /** The socket that sends the URL of the server to each connection. */
 export const askingPath = (scratch: string): string => join(scratch, 'server.sock');
 
@@ -62,7 +86,14 @@ export function setup(project: TestProject): () => Promise<void> {
   const start = async (): Promise<EmbeddedPostgres> => {
     const dataDir = await mkdtemp(join(scratch, 'server-'));
     await layDatabaseOf(scratch, dataDir);
-    return startTestPostgres({ dataDir, settings: SETTINGS });
+    const server = await startTestPostgres({ dataDir, settings: SETTINGS });
+    try {
+      await makeTemplate(server.url); // before anybody learns of the server, so once
+    } catch (error) {
+      await server.stop(0);
+      throw error;
+    }
+    return server;
   };
   const asked = createServer((socket) => {
     socket.on('error', () => undefined);

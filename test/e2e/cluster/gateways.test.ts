@@ -56,7 +56,7 @@ describe('gateways of a cluster', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bygone-'));
 
   beforeAll(async () => {
-    url = await newDatabase();
+    url = await newDatabase({ isEmpty: true });
     ENV.SVC_POLICY_PATH = policyFile(POLICY, afterAll).path;
     // It has been alone before.
     const alone = await startTestGateway({ dataDir: folder });

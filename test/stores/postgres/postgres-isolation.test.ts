@@ -11,7 +11,7 @@ describe('postgres isolation', () => {
   test.each(['repeatable read', 'serializable'])(
     "lets concurrent starts see each other's writes with %s as the default isolation",
     async (isolation) => {
-      const url = await newDatabase();
+      const url = await newDatabase({ isEmpty: true });
       await withClient(url, (client) =>
         client.query(
           `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = '${isolation}'`,

@@ -29,7 +29,7 @@ async function connect(url: string, onceOver = onTestFinished): Promise<pg.Clien
 
 describe('postgres', () => {
   test('ten gateways that start together apply each migration once', async () => {
-    const url = await newDatabase();
+    const url = await newDatabase({ isEmpty: true });
     await Promise.all(Array.from({ length: 10 }, () => open(url).start()));
     const { rows } = await (await connect(url)).query('SELECT number, name FROM svc_migrations ORDER BY number');
     expect(rows[0]).toEqual({ number: 1, name: 'accounts' });
@@ -38,7 +38,6 @@ describe('postgres', () => {
 
   test('a database is refused for each missing table and each missing unique column', async () => {
     const client = await connect(await newDatabase());
-    await migrate(client);
     const { rows } = await client.query<{ name: string; columns: readonly string[] }>(
       `SELECT tablename AS name, ARRAY(
        SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
@@ -52,7 +51,7 @@ describe('postgres', () => {
   });
 
   test('a migration that fails leaves no trace of itself or of those before', async () => {
-    const client = await connect(await newDatabase());
+    const client = await connect(await newDatabase({ isEmpty: true }));
     const steps = [
       { number: 1, name: 'good', sql: 'CREATE TABLE good (n int)' },
       { number: 2, name: 'bad', sql: 'CREATE TABLE bad (n int); SELECT nonsense' },
@@ -63,7 +62,7 @@ describe('postgres', () => {
   });
 
   test('a database migrated by a newer gateway is refused', async () => {
-    const client = await connect(await newDatabase());
+    const client = await connect(await newDatabase({ isEmpty: true }));
     const step = { number: 1, name: 'first', sql: 'SELECT 1' };
     expect(await migrate(client, [step])).toEqual([1]);
     expect(await migrate(client, [step])).toEqual([]);
@@ -72,7 +71,7 @@ describe('postgres', () => {
   });
 
   test('a database migrated by a newer gateway is used where the step tolerates it', async () => {
-    const client = await connect(await newDatabase());
+    const client = await connect(await newDatabase({ isEmpty: true }));
     const noop = (number: number) => ({ number, name: `step ${number}`, sql: 'SELECT 1' });
     const place = { ...noop(2), sql: 'ALTER TABLE svc_migrations ADD COLUMN tolerated_since integer' };
     await migrate(client, [noop(1), place, { ...noop(3), toleratedSince: 2 }, { ...noop(4), toleratedSince: 3 }]);
@@ -227,7 +226,7 @@ describe('postgres', () => {
   test.concurrent('logs a changed database password as a rejection, not as a silent server', async ({
     onTestFinished: onceOver,
   }) => {
-    const url = await newDatabase();
+    const url = await newDatabase({ isEmpty: true });
     const admin = await connect(url, onceOver);
     await admin.query(`CREATE ROLE changed LOGIN PASSWORD 'first'; GRANT CREATE, USAGE ON SCHEMA public TO changed`);
     onceOver(async () => {
@@ -443,7 +442,6 @@ describe('postgres', () => {
   ])('a database with %s is not ready until repaired, and says how', async (_, damage, trouble, atStart) => {
     const whole = await newDatabase();
     const owner = await connect(whole);
-    await migrate(owner);
     await owner.query(
       `DO $$ BEGIN CREATE ROLE granted LOGIN PASSWORD 'granted'; EXCEPTION WHEN duplicate_object THEN END $$; GRANT ALL ON ALL TABLES IN SCHEMA public TO granted`,
     );
@@ -470,7 +468,6 @@ describe('postgres', () => {
 
   test('each column of the migrations is missed where it is absent', async () => {
     const client = await connect(await newDatabase());
-    await migrate(client);
     const { rows } = await client.query<{ table: string; column: string }>(
       `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns WHERE table_schema = 'public'`,
     );
@@ -488,7 +485,7 @@ describe('postgres', () => {
   });
 
   test('a schema that is missing or read-only stops the start at once and by name', async () => {
-    const url = new URL(await newDatabase());
+    const url = new URL(await newDatabase({ isEmpty: true }));
     url.searchParams.set('options', '-c search_path=nowhere');
     await expect(open(url.href).start()).rejects.toThrow('no schema has been selected to create in');
     await (await connect(url.href)).query(`CREATE ROLE nothing LOGIN PASSWORD 'nothing'`);
@@ -511,7 +508,7 @@ describe('postgres', () => {
   });
 
   test('a database that stops answering during a migration does not block the shutdown', async () => {
-    const direct = await newDatabase();
+    const direct = await newDatabase({ isEmpty: true });
     const other = await connect(direct);
     await other.query('BEGIN; SELECT pg_advisory_xact_lock(7201554310)'); // another gateway migrates
     const { url, proxy } = await throughProxy(direct);
@@ -543,7 +540,7 @@ describe('postgres', () => {
   });
 
   test('a database without free connections is reported with the setting that helps', async () => {
-    const url = new URL(await newDatabase());
+    const url = new URL(await newDatabase({ isEmpty: true }));
     const admin = await connect(url.href);
     await admin.query(`CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2; GRANT ALL ON SCHEMA public TO few`);
     Object.assign(url, { username: 'few', password: 'few' });

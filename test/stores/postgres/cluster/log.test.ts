@@ -157,7 +157,7 @@ describe('the head of the log in the database', () => {
   });
 
   test('takes over what a cluster of the release before has in its tables', async () => {
-    const url = await newDatabase();
+    const url = await newDatabase({ isEmpty: true });
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     onTestFinished(() => client.end());
