@@ -33,7 +33,7 @@ describe('the command line at a cluster', () => {
       if (url.startsWith('/api/v1/ops/once')) return answerJson(response, 200, op('home-one'));
       if (url === '/api/v1/cluster')
         return answerJson(response, 200, { members: [member('one', 90), member('two', -90)] });
-      if (method === 'GET') return answerJson(response, 200, { api_keys: [], next_cursor: null });
+      if (method === 'GET') return answerJson(response, 200, { api_keys: [], webhooks: [], next_cursor: null });
       response.setHeader('svc-unconfirmed', url.includes('late') ? 'two, database' : 'two');
       if (url.includes('/ops/')) return answerJson(response, 200, { op_id: url.split('/')[4], state: 'terminated' });
       if (url.includes('/halts')) return answerJson(response, 201, { halt: { id: 'h' }, ops_affected: 1 });
