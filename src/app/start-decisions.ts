@@ -173,8 +173,7 @@ function keepPolicies(
   }: Pick<Decisions, 'governor' | 'webhooks' | 'recording'> & { readonly cluster: Cluster | undefined },
 ): Pick<Decisions, 'policyKeeper' | 'policyLife'> {
   const { onError, policies, policyPath, store } = resources;
-  const versions = createEmbeddedPolicyVersions(store);
-  const own = historyOf(versions, onError);
+  const own = historyOf(createEmbeddedPolicyVersions(store), onError);
   context.closers.add('the history of the policies', () => own.settled());
   const policyKeeper = createPolicyKeeper({
     ...threads,
@@ -191,7 +190,7 @@ function keepPolicies(
     ...threads,
     store: cluster?.policyStores.shadow ?? createEmbeddedShadow(store),
     counts: createShadowCounts(store),
-    versions: cluster?.policyStores.versions ?? versions,
+    versions: cluster?.policyStores.versions ?? own.versions,
     announce: async () => cluster?.states.barrier.pass('shadow') ?? [],
     countsElsewhere: async (version) => {
       const asked = await cluster?.peers.askAll('shadow', { version });

@@ -24,21 +24,25 @@ export type PolicyLife = {
   begin(): Promise<void>;
 };
 
-/** Keeps each set that comes into force, for a gateway alone. */
-export function historyOf(versions: OwnPolicyVersions, onError: OnError) {
+/** Keeps each set that comes into force, for a gateway alone. Reads await it, so they show a reload that was answered. */
+export function historyOf(stored: OwnPolicyVersions, onError: OnError) {
   let last: Promise<unknown> = Promise.resolve();
   const keep = ({ policies, texts }: ReadSet, by: string, sinceMs: number): void => {
     const { version, documents } = policies.summary();
     const rules = documents.reduce((sum, { ruleCount }) => sum + ruleCount, 0);
     const set = { version, sinceMs, by, documents: documents.length, rules, texts };
     last = last
-      .then(() => versions.enter(set))
+      .then(() => stored.enter(set))
       .catch((error: unknown) => onError(error, 'keeping the policies in their history'));
   };
-  return { keep, settled: () => last };
+  const versions: PolicyVersions = {
+    list: () => last.then(() => stored.list()),
+    texts: (version) => last.then(() => stored.texts(version)),
+  };
+  return { versions, keep, settled: () => last };
 }
 
-type OwnPolicyVersions = { enter(set: EnteredVersion): Promise<unknown> };
+type OwnPolicyVersions = PolicyVersions & { enter(set: EnteredVersion): Promise<unknown> };
 type OnError = (error: unknown, doing: string) => void;
 
 export type PolicyLifeStart = Pick<
