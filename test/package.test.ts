@@ -94,7 +94,7 @@ describe("the gateway's package", () => {
     ) as Record<string, Record<string, string>>;
     expect(overrides).toBeUndefined();
     const ranges = Object.values({ ...dependencies, ...optionalDependencies });
-    expect(ranges.filter((range) => !/^(?:npm:@?[^@]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range))).toEqual([]);
+    expect(ranges.filter((range) => !/^(?:npm:@?[^@]+@)?\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(range))).toEqual([]);
   });
 
   test('names all that it installs or contains, with licences', () => {
