@@ -47,7 +47,7 @@ describe('memory', () => {
       { SVC_MAX_OPS: '4000000', SVC_MAX_ORG_OPS: '2000000', SVC_MAX_AGENTS: '1000000', SVC_MAX_ORG_AGENTS: '500000' },
     ],
   ] as const)('a machine with %i MiB holds as many operations and agents as fit', ([mib, bounds]) => {
-    const print = `const { VARIABLES } = await import(${JSON.stringify(join(PACKAGE_ROOT, 'dist', 'src', 'app', 'config.js'))});
+    const print = `const { VARIABLES } = await import(${JSON.stringify(join(PACKAGE_ROOT, 'dist', 'src', 'config', 'config.js'))});
     console.log(JSON.stringify(Object.fromEntries(${JSON.stringify(Object.keys(bounds))}.map((name) => [name, VARIABLES[name].fallback]))));`;
     const withMemory = `import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.totalmem = () => ${mib * MIB}; syncBuiltinESMExports();`;
     const { stdout } = spawnSync(

@@ -24,7 +24,7 @@ export type PolicyLife = {
   begin(): Promise<void>;
 };
 
-/** Keeps each set that comes into force, for a gateway alone. Reads await it, so they show a reload that was answered. */
+/** Keeps each set that comes into force, for a gateway alone. Reads await it, and so show an answered reload. */
 export function historyOf(stored: OwnPolicyVersions, onError: OnError) {
   let last: Promise<unknown> = Promise.resolve();
   const keep = ({ policies, texts }: ReadSet, by: string, sinceMs: number): void => {
