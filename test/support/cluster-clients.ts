@@ -17,6 +17,8 @@ export type ClusterAgent = {
   readonly token: string;
   /** The cost of each of its checks, in micro-dollars. */
   readonly cost: number;
+  /** The subject of its checks. Default: `web`. */
+  readonly resource?: string | undefined;
 };
 
 type Answer = { readonly status: number; readonly body: any; readonly unconfirmed: readonly string[] };
@@ -35,17 +37,18 @@ export class ClusterClients {
     this.#random = random;
   }
 
-  async register(org: string, name: string, cost: number): Promise<ClusterAgent> {
+  async register(org: string, name: string, cost: number, resource?: string): Promise<ClusterAgent> {
     const agent = { org_id: org, team_id: 'search', agent_id: name };
     return eventually(async () => {
       const answer = await this.#ask(this.#anywhere(), 'POST', '/api/v1/agents', { agent });
       expect(answer?.body.credential_token).toBeDefined();
-      return { org, name, token: answer!.body.credential_token as string, cost };
+      return { org, name, token: answer!.body.credential_token as string, cost, resource };
     }, REGISTERED_WITHIN_MS);
   }
 
   /** Checks a new operation, unless `traceId` names one. */
-  async check(gateway: FaultyGateway, { org, name, token, cost }: ClusterAgent, traceId = this.#newTrace()) {
+  async check(gateway: FaultyGateway, agent: ClusterAgent, traceId = this.#newTrace()) {
+    const { org, name, token, cost, resource = 'web' } = agent;
     const call: CheckCall = this.history.add({
       kind: 'check',
       gateway: gateway.name,
@@ -62,7 +65,7 @@ export class ClusterClients {
       traceId,
       spanId: 's',
       action: 'tool.call',
-      resource: 'web',
+      resource,
       estimatedCostUsd: cost / 1_000_000,
     };
     const answer = await this.#ask(gateway, 'POST', CHECK, body, null);

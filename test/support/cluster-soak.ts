@@ -19,6 +19,9 @@ const BREAKERS = 4;
 const COSTS = { tight: 500_000, roomy: 2_000 };
 const CAP_USD = 20;
 const CAP = CAP_USD * 1_000_000;
+/** Checks that an org may make of what is limited. */
+const MAX_CALLS = 120;
+const LIMITED = 'limited';
 const CALM_MS = 8_000;
 /** How long it takes, at least, until an older copy of the database takes over. */
 const LOST_MS = 500;
@@ -27,6 +30,8 @@ name: everything
 scope: global
 rules:
   - { id: all, actions: ["*"], effect: allow }
+limits:
+  - { id: few, per: org, calls: ${MAX_CALLS}, every: 31d, resources: ["${LIMITED}"] }
 budget:
   org_daily_limit_usd: ${CAP_USD}
   org_monthly_limit_usd: ${CAP_USD}
@@ -99,17 +104,19 @@ export async function playCluster(name: string, nats?: TestNats): Promise<void> 
   const rounds = soak.of(ROUNDS);
   let probed = 0;
   let lost = 0;
+  let calls = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const [tight, roomy] = await Promise.all([
+    const [tight, roomy, limited] = await Promise.all([
       clients.register(`tight-${round}`, 'crawler', COSTS.tight),
       clients.register(`roomy-${round}`, 'crawler', COSTS.roomy),
+      clients.register(`limited-${round}`, 'crawler', COSTS.roomy, LIMITED),
     ]);
     const endMs = performance.now() + Math.min(ROUND_MS, soak.of(ROUNDS * ROUND_MS));
     let isCalm = false;
     const broken = Array.from({ length: BREAKERS }, () => breaker.breakThings(() => performance.now() > endMs));
     const older = Promise.all(broken).then(() => loseTail(cluster, random));
     await Promise.all([
-      ...Array.from({ length: CLIENTS }, (_, at) => clients.work(at % 3 === 0 ? tight : roomy, () => isCalm)),
+      ...Array.from({ length: CLIENTS }, (_, at) => clients.work([tight, roomy, limited][at % 3]!, () => isCalm)),
       clients.operate(`stopped-${round}`, () => isCalm),
       older.finally(() => {
         isCalm = true;
@@ -119,6 +126,9 @@ export async function playCluster(name: string, nats?: TestNats): Promise<void> 
     await sleep(CALM_MS);
     expect(history.allowedAfterStop()).toEqual([]);
     expect(history.wonTwice()).toEqual([]);
+    const counted = history.of('check').filter(({ org, decision }) => org === limited.org && decision === 'allow');
+    calls += counted.length;
+    expect(counted.length).toBeLessThanOrEqual(MAX_CALLS);
     await expectWinners(cluster, clients);
     for (const agent of [tight, roomy]) {
       if (await expectFreeMoney(cluster, clients, agent, CAP)) probed += 1;
@@ -139,6 +149,7 @@ export async function playCluster(name: string, nats?: TestNats): Promise<void> 
     'of them allowed': checks.filter(({ decision }) => decision === 'allow').length,
     'requests without an answer': counts.cutOff,
     'moments over a cap': 0,
+    [`checks allowed by limits of ${MAX_CALLS} a round`]: calls,
     'orgs with money free after the faults, at every gateway': probed,
     'halts, revocations, rotations and pauses': history.stops.filter(({ answeredMs }) => answeredMs !== undefined)
       .length,
