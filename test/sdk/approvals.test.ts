@@ -17,6 +17,8 @@ import { type Answer, scriptedAgent, scriptedGateway } from '../support/scripted
 const POLICY = `
 name: p
 scope: global
+limits:
+  - { id: mails, per: agent, calls: 1, every: 1h, actions: [mail], on_exceed: ask, step: 2 }
 rules:
   - { id: open, actions: ["*"], effect: allow }
   - { id: ask, actions: [pay], effect: require_approval, reason: money leaves }
@@ -92,6 +94,19 @@ describe('run', () => {
     await decide(id, 'approve');
     expect(await result).toEqual([id, PAY.attributes]);
     expect(calls).toBe(1);
+  });
+
+  test('waits until people have raised a limit, then goes on within it', async () => {
+    const agent = connect();
+    const mail = () => agent.run({ action: 'mail', resource: 'news' }, () => 'sent');
+    expect(await mail()).toBe('sent');
+    const waiting = mail();
+    const { id } = await asked();
+    await decide(id, 'approve');
+    expect([await waiting, await mail()]).toEqual(['sent', 'sent']);
+    const denied = failureOf(mail());
+    await decide((await asked()).id, 'deny');
+    expect(await denied).toMatchObject({ name: 'ActionDeniedError', policy: 'p' });
   });
 
   test('rejects when people deny, with their reason', async () => {
