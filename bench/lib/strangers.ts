@@ -148,7 +148,8 @@ function* heads(): Generator<Hostile> {
 /** In messages of one byte each, as gRPC may send them: 64 KiB are what a client may send before they are read. */
 export function pieces(): MessageReader {
   const reader = new MessageReader();
-  for (let at = 0; at < 64 * 1024; at += 1) reader.add(Buffer.from([at === 2 ? 255 : 0]));
+  const [long, zero] = [Buffer.from([255]), Buffer.from([0])];
+  for (let at = 0; at < 64 * 1024; at += 1) reader.add(at === 2 ? long : zero);
   return reader;
 }
 

@@ -13,6 +13,8 @@ const PIECE_BYTES = 256;
  * they are, they would take a hundredfold, and the buffers of the network that they were cut out of.
  */
 const ROOM_BYTES = 4 * 1024;
+/** Bytes are copied one by one below this: to call the native copy costs more. */
+const SHORT_BYTES = 16;
 const NO_ROOM = Buffer.alloc(0);
 
 /** The messages one after the other, uncompressed. */
@@ -54,7 +56,8 @@ export class MessageReader {
       this.#pieces.push(this.#room.subarray(0, piece.length));
       return;
     }
-    piece.copy(this.#room, filled);
+    if (piece.length < SHORT_BYTES) for (let at = 0; at < piece.length; at += 1) this.#room[filled + at] = piece[at]!;
+    else piece.copy(this.#room, filled);
     this.#pieces[this.#pieces.length - 1] = this.#room.subarray(last.byteOffset, filled + piece.length);
   }
 
