@@ -8,9 +8,9 @@ import { onTestFinished } from 'vitest';
 
 const HOLD = `
 import fcntl, os, signal, sys
-signal.signal(signal.SIGIO, lambda *_: print('asked', flush=True))
+signal.signal(signal.SIGIO, lambda *_: os.write(1, b'asked'))
 fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR), fcntl.F_SETLEASE, fcntl.F_WRLCK)
-print('held', flush=True)
+os.write(1, b'held')
 sys.stdin.read()
 `;
 
