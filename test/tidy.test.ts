@@ -342,7 +342,7 @@ describe('tidy', () => {
   });
 
   /** The core of a check, which shrinks with the next piece that is taken out of it. */
-  const STILL_LONG = ['src/core/budget/budget.ts', 'src/core/check/check.ts'];
+  const STILL_LONG = ['src/core/budget/budget.ts'];
 
   test('sources have at most 500 lines, other files 600', () => {
     const long = everything.flatMap((path) => {

@@ -2,12 +2,10 @@
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import { identify, type Speaker } from '../agents/identify.ts';
-import type { Approval, ApprovalState } from '../approvals/approval.ts';
 import {
   type AskingContext,
   askPeople,
   endedFor,
-  endedReason,
   fullFor,
   hasRoomFor,
   joinWaiting,
@@ -17,13 +15,11 @@ import {
   turnOf,
   useApproval,
 } from '../approvals/asking.ts';
-import type { Changed } from '../approvals/changes.ts';
-import type { AuditDraft } from '../audit/audit.ts';
-import { assertNever, fail, ok, type Result } from '../base/result.ts';
+import { assertNever, fail, type Result } from '../base/result.ts';
 import type { BudgetTracker } from '../budget/budget.ts';
 import type { Exceeded } from '../budget/envelope.ts';
 import { exceededReason } from '../budget/exceeded.ts';
-import type { CheckCommand, Replies } from '../commands.ts';
+import type { CheckCommand } from '../commands.ts';
 import type { Effect } from '../effects.ts';
 import type { Fault } from '../fault.ts';
 import type { Halt } from '../halts/halt.ts';
@@ -37,11 +33,20 @@ import type { OpSlot, OpsRegistry } from '../ops/ops.ts';
 import type { Outcome } from '../outcome.ts';
 import type { PolicyDecision } from '../policy/rule.ts';
 import type { Decides, Shadow } from '../policy/shadow.ts';
-import type { Undo } from '../rollback.ts';
-import type { DecisionCause } from './cause.ts';
+import { type Answered, answer, isAllowed, NOT_ASKED, pending, withChanges, withUndo } from './answer.ts';
 import { CheckEntries } from './entry.ts';
 import { asks, byLimit, denyExceeded, denyReached, limitedOf } from './no-room.ts';
-import { obligationsPayload } from './obligations.ts';
+import {
+  approvedBy,
+  CLOSED,
+  type ClosedState,
+  deny,
+  endedBy,
+  fulfilled,
+  haltedReason,
+  OTHER_AGENTS_OP,
+  TOO_MANY_WAIT,
+} from './own-decisions.ts';
 import { refuseCheck } from './refused.ts';
 import { remedyOfHalt } from './remedy.ts';
 
@@ -68,34 +73,7 @@ export type CheckState = AskingContext & {
   readonly maxOrgOps: number;
 };
 
-const deny = (cause: DecisionCause, reason: string): PolicyDecision => ({
-  kind: 'deny',
-  reason,
-  policy: undefined,
-  ruleId: undefined,
-  cause,
-});
-
-const NOT_YOURS = 'the operation belongs to another agent; use your own trace_id and span_id';
-const OTHER_AGENTS_OP = deny('operation_state', NOT_YOURS);
-
-type ClosedState = 'paused' | 'terminated';
-/** Operations in these states take no further checks (docs/spec.md, Checks 3). */
-const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
-  paused: deny('operation_state', 'the operation is paused; wait until an operator resumes it'),
-  completing: deny('operation_state', 'the operation is completing; start a new one'),
-  terminated: deny('operation_state', 'the operation is terminated; start a new one'),
-};
-
-export const haltedReason = ({ id, reason, scope }: Halt): string => `halt ${id} of ${scope} is in force: ${reason}`;
-type Ended = { readonly approval: Approval; readonly state: ApprovalState };
-const endedBy = ({ approval, state }: Ended): PolicyDecision => ({
-  ...deny(approval.limit === undefined ? 'approval' : 'limit', endedReason(approval, state)),
-  policy: approval.policy,
-  ruleId: approval.limit === undefined ? approval.ruleId : undefined,
-});
-
-/** A decision that is none to wait for, with the approval it is by, and how a denied operation ends. */
+/** A final decision, with the approval it is by, and how a denied operation ends. */
 type Settled = {
   readonly decision: PolicyDecision;
   readonly approvalId?: string;
@@ -103,12 +81,6 @@ type Settled = {
   /** Marks a check that has an approval: a limit that leaves no room denies it, and asks nobody. */
   readonly isApproved?: true;
 };
-
-/** The outcome of a check. Its effects are still open: events for those who watch may be added. */
-type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; undo?: Undo } & Pick<
-  Outcome<'check'>,
-  'short' | 'turn'
->;
 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */
 export class Checker {
@@ -141,18 +113,20 @@ export class Checker {
     if (identified.kind !== 'agent') return refuseCheck(command, identified, this.#entries);
     if (command.credential !== undefined) agents.touch(identified.entry, nowMs);
     if (this.#state.outage !== undefined)
-      return this.#answer(command, identified, deny('credential', this.#state.outage), undefined);
+      return answer(this.#entries, command, identified, deny('credential', this.#state.outage), undefined);
     const halt = halts.covering(identified.entry, command.action);
     if (halt !== undefined) return this.#answerHalted(command, identified, halt);
     const slot = ops.find(command.opId, identified.entry.identity.orgId);
     if (slot === undefined) {
       const ended = endedFor(this.#state.approvals, command.agent.orgId, command.opId, nowMs);
-      if (ended !== undefined) return this.#answer(command, identified, endedBy(ended), undefined, ended.approval.id);
+      if (ended !== undefined)
+        return answer(this.#entries, command, identified, endedBy(ended), undefined, ended.approval.id);
       const state = this.#state.closedElsewhere?.(identified.entry.key, command.opId);
-      if (state !== undefined) return this.#answer(command, identified, CLOSED[state]!, undefined);
+      if (state !== undefined) return answer(this.#entries, command, identified, CLOSED[state]!, undefined);
       return this.#checkNew(command, identified, nowMs);
     }
-    if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);
+    if (ops.ownerOf(slot) !== identified.entry)
+      return answer(this.#entries, command, identified, OTHER_AGENTS_OP, undefined);
     const opState = ops.stateOf(slot);
     const closed = CLOSED[opState];
     if (closed !== undefined) return this.#answerClosed(command, identified, slot, closed, nowMs);
@@ -166,7 +140,7 @@ export class Checker {
     const slot = ops.find(command.opId, speaker.entry.identity.orgId);
     const opState = slot !== undefined && ops.ownerOf(slot) === speaker.entry ? ops.stateOf(slot) : undefined;
     const decision = { ...deny('halt', haltedReason(halt)), remedy: remedyOfHalt(halt) };
-    return this.#answer(command, speaker, decision, opState);
+    return answer(this.#entries, command, speaker, decision, opState);
   }
 
   /** An operation that takes no further checks: its approval says why, unless an operator or a halt has ended it. */
@@ -183,8 +157,8 @@ export class Checker {
     const ended =
       end === 'denied' || end === 'expired' ? endedFor(approvals, command.agent.orgId, command.opId, nowMs) : undefined;
     return ended === undefined
-      ? this.#answer(command, speaker, closed, opState)
-      : this.#answer(command, speaker, endedBy(ended), opState, ended.approval.id);
+      ? answer(this.#entries, command, speaker, closed, opState)
+      : answer(this.#entries, command, speaker, endedBy(ended), opState, ended.approval.id);
   }
 
   #checkNew(command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {
@@ -240,7 +214,7 @@ export class Checker {
     const standing =
       decided.kind === 'require_approval' ? this.#standing(command, speaker, slot, decided, nowMs) : undefined;
     if (standing?.kind === 'over')
-      return this.#answer(command, speaker, endedBy(standing), opState, standing.approval.id);
+      return answer(this.#entries, command, speaker, endedBy(standing), opState, standing.approval.id);
     if (standing?.kind === 'waiting') return pending(decided, opState, standing.approval.id);
     if (standing?.kind === 'new') return pending(decided, opState, undefined);
     const decision = fulfilled(standing === undefined ? decided : approvedBy(standing.approval, decided), command);
@@ -262,7 +236,7 @@ export class Checker {
           )
         : undefined;
     return exceeded === undefined
-      ? this.#answer(command, speaker, decision, opState)
+      ? answer(this.#entries, command, speaker, decision, opState)
       : this.#denyExceeded(command, speaker, exceeded, opState);
   }
 
@@ -336,7 +310,7 @@ export class Checker {
     return standingOf(this.#state, this.#questionOf(command, speaker, slot), decision, nowMs);
   }
 
-  /** Carries out a decision that is none to wait for. */
+  /** Carries out a final decision. */
   #settle(
     command: CheckCommand,
     speaker: Speaker,
@@ -362,7 +336,7 @@ export class Checker {
     const opState = ops.stateOf(slot);
     const outcome =
       exceeded === undefined
-        ? this.#answer(command, speaker, decision, opState, approvalId)
+        ? answer(this.#entries, command, speaker, decision, opState, approvalId)
         : this.#denyExceeded(command, speaker, exceeded, opState);
     if (isPending && isWatched) outcome.effects.unshift(this.#changed(slot));
     return isLimited && exceeded === undefined ? this.#count(limits, outcome, command, speaker, slot, nowMs) : outcome;
@@ -443,48 +417,6 @@ export class Checker {
     return reserved.ok ? undefined : reserved.fault;
   }
 
-  #answer(
-    command: CheckCommand,
-    { entry, actor }: Speaker,
-    { kind, reason, policy, ruleId, cause, remedy, obligations }: PolicyDecision,
-    opState: OpState | undefined,
-    approvalId?: string,
-  ): Answered {
-    const decision = kind === 'allow' ? 'allow' : 'deny';
-    const payload = this.#entries.payloadOf(command);
-    if (obligations !== undefined) Object.assign(payload, obligationsPayload(obligations));
-    if (remedy !== undefined) payload.remedy = remedy;
-    if (approvalId !== undefined) payload.approval_id = approvalId;
-    const draft: AuditDraft = {
-      eventType:
-        decision === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
-      lineage: entry.identity,
-      actor,
-      opId: command.opId,
-      decision,
-      reason: ruleId === undefined ? this.#entries.reasonOf(command, reason, cause) : reason,
-      policy,
-      ruleId,
-      cause,
-      payload,
-    };
-    return {
-      reply: ok({
-        decision,
-        reason,
-        policy,
-        ruleId,
-        cause,
-        exceeded: undefined,
-        opState,
-        approvalId,
-        obligations,
-        remedy,
-      }),
-      effects: [{ kind: 'audit', draft }],
-    };
-  }
-
   #denyExceeded(command: CheckCommand, speaker: Speaker, exceeded: Exceeded, opState: OpState | undefined): Answered {
     const resetsAtMs = this.#state.budgets.resetsAtMs(exceeded.period);
     return denyExceeded(this.#entries, command, speaker, exceeded, resetsAtMs, opState);
@@ -495,66 +427,11 @@ export class Checker {
   }
 }
 
-/** The answer if nobody takes checks that have to wait for the database of a cluster. */
-const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);
-
-/** Its entry is the one of the request that it waits for; a dry run, which asks nobody, has none. */
-const pending = (
-  { reason, policy, ruleId }: PolicyDecision,
-  opState: OpState | undefined,
-  approvalId: string | undefined,
-): Answered => ({
-  reply: ok({
-    decision: 'pending',
-    reason,
-    policy,
-    ruleId,
-    cause: undefined,
-    exceeded: undefined,
-    opState,
-    approvalId,
-  }),
-  effects: [],
-});
-
-const isAllowed = ({ reply }: Pick<Answered, 'reply'>): boolean => reply.ok && reply.value.decision === 'allow';
-const TOO_MANY_WAIT = deny('approval', 'too many operations wait for this approval');
-
 const overBy = (standing: Extract<Standing, { readonly kind: 'over' }>): Settled => ({
   decision: endedBy(standing),
   approvalId: standing.approval.id,
   end: standing.state === 'expired' ? 'expired' : 'denied',
 });
-
-const approvedBy = ({ id, policy, ruleId, decisions }: Approval, { obligations }: PolicyDecision): PolicyDecision => ({
-  kind: 'allow',
-  reason: `approved by ${decisions.map(({ by }) => by).join(' and ')} (approval ${id})`,
-  policy,
-  ruleId,
-  cause: undefined,
-  obligations,
-});
-
-/** An allow is none for a caller that cannot do what it obliges to (docs/spec.md, Obligations). */
-function fulfilled(decision: PolicyDecision, { supportedObligations }: CheckCommand): PolicyDecision {
-  const { kind, policy, ruleId, obligations } = decision;
-  if (obligations === undefined || kind !== 'allow') return decision;
-  const unmet = obligations.find(({ type }) => supportedObligations?.includes(type) !== true);
-  if (unmet === undefined) return decision;
-  const { id, type } = unmet;
-  const reason = `allowed only with obligation ${id}, of type ${type}, which is not among the supported_obligations`;
-  return { ...deny('obligation', reason), policy, ruleId };
-}
-
-/** The answer's own entry stays the first. */
-const withChanges = ({ reply, effects, undo }: Answered, changes: readonly Changed[]): Answered => ({
-  reply,
-  effects: [...effects, ...changes.flatMap((change) => change.effects)],
-  undo: changes.reduce<Undo | undefined>((all, change) => withUndo(all, change.undo), undo)!,
-});
-
-const withUndo = (undo: Undo | undefined, last: Undo): Undo =>
-  undo === undefined ? last : { kind: 'several', undos: [undo, last] };
 
 /**
  * Refuses a new operation if the limit of all orgs, or of its own org, is reached; undefined if there is room.

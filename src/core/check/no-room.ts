@@ -10,8 +10,8 @@ import type { Reached } from '../limits/reached.ts';
 import { limitPayload, limitReason, remedyOfLimit } from '../limits/said.ts';
 import type { OpState } from '../ops/op-state.ts';
 import type { PolicyDecision } from '../policy/rule.ts';
+import { denied } from './answer.ts';
 import type { CheckEntries } from './entry.ts';
-import { denied } from './refused.ts';
 import { remedyOfBudget } from './remedy.ts';
 
 type Denied = { readonly reply: Replies['check']; readonly effects: Effect[] };

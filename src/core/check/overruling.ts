@@ -8,7 +8,7 @@ import type { LimitTracker } from '../limits/limits.ts';
 import { limitReason } from '../limits/said.ts';
 import type { Overruling } from '../policy/explain.ts';
 import type { PolicyDecision } from '../policy/rule.ts';
-import { haltedReason } from './check.ts';
+import { haltedReason } from './own-decisions.ts';
 
 type Registries = {
   readonly agents: AgentRegistry;

@@ -1,23 +1,12 @@
 /** A check whose caller is not identified (docs/spec.md, Checks 1). */
-
 import { claimOf, effectsOfImpersonation, type Identified, type Speaker } from '../agents/identify.ts';
 import { REFUSAL } from '../agents/refusal.ts';
 import { lineageOfOrg } from '../audit/audit.ts';
-import { assertNever, ok } from '../base/result.ts';
-import type { CheckAnswer, CheckCommand, Replies } from '../commands.ts';
-import type { OpState } from '../ops/op-state.ts';
+import { assertNever } from '../base/result.ts';
+import type { CheckCommand } from '../commands.ts';
 import type { Outcome } from '../outcome.ts';
-import type { DecisionCause } from './cause.ts';
+import { denied } from './answer.ts';
 import { type CheckEntries, payloadOfStranger } from './entry.ts';
-
-/** A deny that no policy made. */
-export const denied = (
-  cause: DecisionCause,
-  reason: string,
-  opState: OpState | undefined,
-  exceeded?: CheckAnswer['exceeded'],
-  { policy, remedy }: { readonly policy?: string; readonly remedy?: string | undefined } = {},
-): Replies['check'] => ok({ decision: 'deny', reason, policy, ruleId: undefined, cause, exceeded, opState, remedy });
 
 /** No identity, no operation: the registry is not touched. */
 export function refuseCheck(
