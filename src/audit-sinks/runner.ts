@@ -1,5 +1,6 @@
 /** Sends the audit log to one sink: in order, at least once, for as long as it takes (docs/audit-sinks.md). */
 import { frameOf } from '../audit-log/line.ts';
+import { backoffMs, spreadMs } from '../core/base/backoff.ts';
 import { messageOf } from '../core/base/text.ts';
 import { type Cursor, readCursor, writeCursor } from './cursor.ts';
 import { LogFollower, type Piece, type ReadLimits } from './follower.ts';
@@ -267,10 +268,10 @@ export class SinkRunner {
 
   #waitAfter(error: unknown): number {
     if (error instanceof Refused && error.isTooLarge && this.#maxEntries > 1) return 0;
-    const { retryMs, maxRetryMs } = this.#timing;
-    const ownMs = Math.min(maxRetryMs, retryMs * 2 ** Math.min(this.#failuresInARow - 1, 16));
+    const { retryMs: firstMs, maxRetryMs: longestMs } = this.#timing;
+    const ownMs = backoffMs(this.#failuresInARow, { firstMs, longestMs });
     const askedMs = error instanceof Refused ? Math.min(MAX_ASKED_WAIT_MS, error.retryAfterMs ?? 0) : 0;
-    return Math.max(askedMs, ownMs * (0.5 + Math.random() / 2));
+    return Math.max(askedMs, spreadMs(ownMs, Math.random()));
   }
 
   #wait(ms: number): Promise<void> {

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 // NATS's own client, of the line that runs on Node.js 20: what follows it, @nats-io/*, asks for 22.
 import type { ConnectionOptions, NatsConnection } from 'nats';
+import { type Backoff, backoffMs, spreadMs } from '../core/base/backoff.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import type { Bus, ClusterMessage, RunId } from '../ports/cluster.ts';
 import { within } from '../system/clock.ts';
@@ -43,8 +44,7 @@ const PING_EVERY_MS = 1_000;
 /** For which the server may keep silent. */
 const ANSWER_WITHIN_MS = 3_000;
 const DRAIN_WITHIN_MS = 1_000;
-const RETRY_FIRST_MS = 250;
-const RETRY_AT_MOST_MS = 5_000;
+const RETRY: Backoff = { firstMs: 250, longestMs: 5_000 };
 /** Limits the messages of a frame, if the server takes as much. */
 const MAX_TEXT_BYTES = 128 * 1024;
 const LEAST_PAYLOAD = 8 * 1024;
@@ -298,14 +298,13 @@ export class NatsBus implements Bus {
     // Once for each cause: it may be away for hours.
     if (cause !== this.#complained) this.#options.log.warn('the bus of the cluster is cut off', { cause });
     this.#complained = cause;
-    const pauseMs = Math.min(RETRY_FIRST_MS * 2 ** this.#tries, RETRY_AT_MOST_MS);
     this.#tries += 1;
     this.#retry = setTimeout(
       async () => {
         const trouble = await this.#tryAll();
         if (trouble !== undefined) this.#tryLater(trouble);
       },
-      pauseMs * (0.5 + Math.random() / 2),
+      spreadMs(backoffMs(this.#tries, RETRY), Math.random()),
     );
   }
 

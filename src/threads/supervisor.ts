@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { WitnessStatement } from '../core/audit/witness.ts';
+import { type Backoff, backoffMs } from '../core/base/backoff.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { TlsIdentity } from '../ports/tls.ts';
@@ -62,8 +63,7 @@ type IoThread = { readonly worker: Worker; readonly name: string; isDrained: boo
 type Place = number;
 
 /** A thread that dies soon after its start is started again only after a wait, in milliseconds. */
-const FIRST_DELAY_MS = 100;
-const MAX_DELAY_MS = 10_000;
+const RESTART: Backoff = { firstMs: 100, longestMs: 10_000 };
 /** A failure this long ago no longer adds to the delay. */
 const STABLE_AFTER_MS = 30_000;
 /**
@@ -381,8 +381,8 @@ export class Supervisor {
     const nowMs = performance.now();
     if (nowMs - this.#lastFailureMs > STABLE_AFTER_MS) this.#recentFailures = 0;
     this.#lastFailureMs = nowMs;
-    const delayMs = Math.min(FIRST_DELAY_MS * 2 ** this.#recentFailures, MAX_DELAY_MS);
     this.#recentFailures += 1;
+    const delayMs = backoffMs(this.#recentFailures, RESTART);
     this.#restarts += 1;
     this.#options.note('error', `${what} died; restarting it`, { error: failure?.message, delayMs });
     // rejects when the shutdown begins

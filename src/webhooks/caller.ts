@@ -1,5 +1,5 @@
+import { type Backoff, backoffMs } from '../core/base/backoff.ts';
 import { ok } from '../core/base/result.ts';
-import { retryDelayMs } from '../core/webhooks/webhook.ts';
 import type { CallNote, FailedHook, TakenCall, WebhookStore } from '../ports/webhook-store.ts';
 import { type Delivery, type Failure, reasonFor } from './delivery.ts';
 import { type Clocks, MOST_WEBHOOKS, type WebhookDeps, type WebhookTally } from './hooks.ts';
@@ -20,6 +20,8 @@ type Noted = { readonly call: TakenCall; readonly note: CallNote; readonly failu
 /** A call takes 10 s at most, and begins within 3 s after its hook was asked for: it ends before others may call. */
 const TAKEN_FOR_MS = 15_000;
 const BEGINS_WITHIN_MS = 3_000;
+/** Of a hook whose calls fail. */
+const RETRY: Backoff = { firstMs: 4_000, longestMs: 3_600_000 };
 /** How often it is looked for what other gateways have left. */
 const LOOK_EVERY_MS = 1_000;
 /**
@@ -124,7 +126,7 @@ export class HookCaller {
     } else if (this.#isOpen) {
       tally.failed += 1;
       const reason = reasonFor(this.#options.orgOf(hookId), delivery).replaceAll('\0', '');
-      const failure = { reason, retryMs: retryDelayMs(failures + 1) };
+      const failure = { reason, retryMs: backoffMs(failures + 1, RETRY) };
       this.#notes.push({ call, note: { hookId, id, failure }, failure: delivery });
     }
   }

@@ -4,6 +4,7 @@
  */
 
 import type { WitnessStatement } from '../../core/audit/witness.ts';
+import { type Backoff, backoffMs } from '../../core/base/backoff.ts';
 import { messageOf } from '../../core/base/text.ts';
 import type { Target } from './target.ts';
 
@@ -17,8 +18,7 @@ export type WitnessesOptions = {
 };
 
 const TIMEOUT_MS = 10_000;
-const RETRY_MS = 1_000;
-const MAX_RETRY_MS = 60_000;
+const RETRY: Backoff = { firstMs: 1_000, longestMs: 60_000 };
 
 export type WitnessStatus = {
   readonly name: string;
@@ -136,8 +136,8 @@ class Witness {
   }
 
   #retryLater(): void {
-    const { retryMs = RETRY_MS } = this.#options;
-    const waitMs = Math.min(MAX_RETRY_MS, retryMs * 2 ** Math.min(this.#failuresInARow - 1, 16));
+    const { retryMs: firstMs = RETRY.firstMs } = this.#options;
+    const waitMs = backoffMs(this.#failuresInARow, { ...RETRY, firstMs });
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       void this.#send();

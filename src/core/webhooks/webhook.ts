@@ -63,11 +63,5 @@ export const wants = (
   events.includes(type) &&
   (orgId === null || org === 'every' || (org.id !== null && org.id === orgId));
 
-const FIRST_RETRY_MS = 4_000;
-const LAST_RETRY_MS = 3_600_000;
 /** A hook whose calls have failed for so long is disabled. */
 export const GIVE_UP_AFTER_MS = 24 * 3_600_000;
-
-/** How long to wait after so many failed calls in a row: doubling, up to an hour. */
-export const retryDelayMs = (failures: number): number =>
-  Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, failures - 1));

@@ -2,8 +2,8 @@
  * The stream of events: opened with a ticket, opened again when it breaks, never given up while somebody is signed in.
  */
 import type { TopologyStats } from '../base/api-types.ts';
-import { backoffMs } from '../base/backoff.ts';
 import { queryOf } from '../base/request.ts';
+import { retryDelayMs } from '../base/retry-delay.ts';
 import { call } from '../session/session.ts';
 import type { Frame, Snapshot } from './frame.ts';
 
@@ -172,8 +172,8 @@ export class LiveStream {
   #wait(): void {
     if (this.#isStopped) return;
     this.#setStatus('waiting');
-    this.#timer = setTimeout(() => void this.#connect(), backoffMs(this.#attempts));
     this.#attempts += 1;
+    this.#timer = setTimeout(() => void this.#connect(), retryDelayMs(this.#attempts));
   }
 
   #setStatus(status: LiveStatus): void {

@@ -1,8 +1,8 @@
 /** Data that a page reads on request: kept while it is read again, and read again when the gateway is back. */
 import { useSignalEffect } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { backoffMs } from '../base/backoff.ts';
 import { mayPass, messageOf, Problem } from '../base/request.ts';
+import { retryDelayMs } from '../base/retry-delay.ts';
 import { connections, onEvent } from '../live/live.ts';
 
 const AFTER_EVENT_MS = 300;
@@ -63,7 +63,7 @@ export function useResource<T>(key: string, load: () => Promise<T>, options: Opt
         error: messageOf(problem),
         status: problem.status,
       }));
-      if (mayPass(problem)) mine.timer = setTimeout(() => void read(), backoffMs(mine.attempts++));
+      if (mayPass(problem)) mine.timer = setTimeout(() => void read(), retryDelayMs(++mine.attempts));
     } finally {
       if (generation === mine.generation) setReading(false);
     }
