@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { foreignClient } from '../support/foreign-grpc.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
@@ -14,6 +15,14 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 const AGENT = { orgId: 'acme', teamId: 'web', agentId: 'bot' };
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+/** What of Envoy's messages is needed here. */
+const ENVOY = `syntax = "proto3";
+message HttpRequest { string method = 2; map<string, string> headers = 3; string path = 4; string host = 5; string scheme = 6; }
+message Request { HttpRequest http = 2; }
+message AttributeContext { Request request = 4; }
+message CheckRequest { AttributeContext attributes = 1; }
+message Status { int32 code = 1; }
+message CheckResponse { Status status = 1; }`;
 
 type Got = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: Buffer };
 type Collector = {
@@ -166,6 +175,20 @@ describe('OpenTelemetry', () => {
     await eventually(() => {
       const span = spansAt(collector).find(({ parentSpanId }) => parentSpanId === 'f'.repeat(16));
       expect(attributesOf(span ?? { attributes: [] })).toMatchObject({ 'svc.decision': 'allow', 'svc.dry_run': true });
+    });
+  });
+
+  test('a check by Envoy is a span in the trace of the request that it holds', async () => {
+    const envoy = foreignClient(gateway.grpc, ENVOY);
+    onTestFinished(() => envoy.close());
+    const headers = { authorization: `Bearer ${token}`, traceparent: `00-${TRACE}-${'9'.repeat(16)}-01` };
+    const http = { method: 'GET', scheme: 'https', host: 'api.example', path: '/v1/items', headers };
+    const request = { attributes: { request: { http } } };
+    const path = '/envoy.service.auth.v3.Authorization/Check';
+    expect(await envoy.call(path, 'CheckRequest', 'CheckResponse', request)).toEqual({ status: {} });
+    await eventually(() => {
+      const span = spansAt(collector).find(({ parentSpanId }) => parentSpanId === '9'.repeat(16));
+      expect(span).toMatchObject({ traceId: TRACE, name: 'check net.connect' });
     });
   });
 

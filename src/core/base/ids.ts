@@ -75,8 +75,8 @@ export const agentKeyOf = ({ orgId, teamId, agentId }: AgentIdentity): AgentKey 
 
 /** Reads `<org>/<team>/<agent>`; undefined when a name is malformed or missing. Only the org may be empty. */
 export function parseAgentKey(text: string): AgentIdentity | undefined {
-  const [orgId, teamId, agentId, ...rest] = text.split('/');
-  if (orgId === undefined || teamId === undefined || agentId === undefined || rest.length > 0) return undefined;
+  const [orgId, teamId, agentId, more] = text.split('/', 4);
+  if (orgId === undefined || teamId === undefined || agentId === undefined || more !== undefined) return undefined;
   const wellFormed = (orgId === '' || isOrgName(orgId)) && isName(teamId) && isName(agentId);
   return wellFormed ? { orgId, teamId, agentId } : undefined;
 }

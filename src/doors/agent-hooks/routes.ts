@@ -108,14 +108,15 @@ class AgentHooksDoor {
 
   async #before(asker: Asker, context: Before): Promise<Result<HookVerdict, Fault>> {
     const { tool, args, op } = context;
-    const judged = await judge(this.#ports, asker.bearer, asker.claimed, {
+    const question = {
       action: 'tool.call',
       resource: tool,
       attributes: args,
       op,
       supportedObligations: SUPPORTED_OBLIGATIONS,
-      traceparent: asker.caller.traceparent,
-    });
+    };
+    const { traceparent } = asker.caller;
+    const judged = await judge(this.#ports, asker.bearer, asker.claimed, question, traceparent);
     if (!judged.ok) return judged;
     if (judged.value.decision !== 'allow') return ok(denialOf(judged.value));
     const allowed = allowOf(judged.value, args);

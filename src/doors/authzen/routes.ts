@@ -86,7 +86,7 @@ async function evaluate(
     const recorded = await recordRefusal(ports, bearer, { claimed: named, action, resource, reason });
     return recorded.ok ? fail(OTHER_AGENT) : recorded;
   }
-  const verdict = await judge(ports, bearer, agent ?? named, { ...question, traceparent });
+  const verdict = await judge(ports, bearer, agent ?? named, question, traceparent);
   if (!verdict.ok) return verdict;
   return ok({ decision: verdict.value.decision === 'allow', context: verdictJson(verdict.value) });
 }

@@ -124,14 +124,14 @@ async function answer(
     return faulty(recorded.ok ? resource.fault : recorded.fault);
   }
   const traceparent = only(request, 'traceparent');
-  const verdict = await judgePassage(ports, bearer.value, claimed, {
+  const question = {
     action: 'net.connect',
     resource: resource.value,
     attributes: { method: request.method, headers: harmless(request) },
     supportedObligations: [],
     traceId: traceIn(traceparent),
-    traceparent,
-  });
+  };
+  const verdict = await judgePassage(ports, bearer.value, claimed, question, traceparent);
   if (!verdict.ok) return faulty(verdict.fault);
   return verdict.value.decision === 'allow' ? permit(request) : deny(verdict.value);
 }

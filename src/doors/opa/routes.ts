@@ -75,10 +75,7 @@ async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
     });
     return ok(errorOf(recorded.ok ? question.fault : recorded.fault));
   }
-  const verdict = await judge(ports, bearer.value, claimed, {
-    ...question.value,
-    traceparent: caller.traceparent,
-  });
+  const verdict = await judge(ports, bearer.value, claimed, question.value, caller.traceparent);
   if (!verdict.ok) return ok(errorOf(verdict.fault));
   const { value } = verdict;
   return ok({ status: 200, body: { result: addVerdict({ decision: DECISION[value.decision] }, value) } });

@@ -23,8 +23,6 @@ export type Question = {
   /** The operation that an allow begins. Undefined: nobody would end it, so none begins, and nothing is reserved. */
   readonly op: { readonly traceId: string; readonly spanId: string } | undefined;
   readonly supportedObligations: readonly string[];
-  /** The caller's header of W3C Trace Context. */
-  readonly traceparent?: string | undefined;
 };
 
 export type Verdict = {
@@ -42,16 +40,18 @@ export type Verdict = {
 };
 
 /**
- * `claimed`: `<org>/<team>/<agent>`, or undefined for the owner of the token. Faults: `invalid_argument` names the
- * field of a check that does not fit, and is on record; the others say that nothing could be decided.
+ * `claimed`: `<org>/<team>/<agent>`, or undefined for the owner of the token. `traceparent`: the caller's header of W3C
+ * Trace Context. Faults: `invalid_argument` names the field of a check that does not fit, and is on record; the others
+ * say that nothing could be decided.
  */
 export async function judge(
   ports: WirePorts,
   bearer: KnownBearer,
   claimed: string | undefined,
   question: Question,
+  traceparent?: string | undefined,
 ): Promise<Result<Verdict, Fault>> {
-  const { action, resource, attributes, op, supportedObligations, traceparent } = question;
+  const { action, resource, attributes, op, supportedObligations } = question;
   const speaker = speakerFor(bearer, claimed);
   if (!speaker.ok)
     return denied(ports, bearer, { claimed, action, resource, reason: explain(speaker.fault) }, 'credential');
@@ -87,19 +87,21 @@ const TOO_EARLY: ReadonlySet<Fault['kind']> = new Set(['not_found', 'invalid_tra
 /**
  * The check of an action whose end the door does not see, such as a request that it lets pass. The operation is a real
  * one, so that halts, budgets and approvals hold; it is completed at once. `traceId`: of the caller, if it has one.
+ * `traceparent`: as of `judge`.
  */
 export async function judgePassage(
   ports: WirePorts,
   bearer: KnownBearer,
   claimed: string | undefined,
   question: Omit<Question, 'op'> & { readonly traceId: string | undefined },
+  traceparent?: string | undefined,
 ): Promise<Result<Verdict, Fault>> {
   const { action, resource, attributes, supportedObligations } = question;
   const op = {
     traceId: question.traceId ?? newTraceId(),
     spanId: newSpanId(),
   };
-  const asked = judge(ports, bearer, claimed, { action, resource, attributes, op, supportedObligations });
+  const asked = judge(ports, bearer, claimed, { action, resource, attributes, op, supportedObligations }, traceparent);
   const speaker = speakerFor(bearer, claimed);
   if (!speaker.ok) return asked;
   const { agent, credential, principal } = speaker.value;

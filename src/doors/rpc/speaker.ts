@@ -2,7 +2,7 @@
  * Who asks at a door whose protocol has no place for an agent's identity: `Authorization: Bearer <agent token or API
  * key>` and, with a key, `x-svc-agent: <org>/<team>/<agent>` (docs/spec.md, Identity).
  */
-import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
+import { type AgentIdentity, agentKeyOf, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../../core/fault.ts';
 import type { Voucher } from '../../core/views.ts';
@@ -59,7 +59,8 @@ export function speakerFor(
   claimed: string | undefined,
 ): Result<Vouched, Fault> {
   const isClaimed = claimed !== undefined && claimed !== '';
-  const agent = isClaimed ? parseAgentKey(claimed) : owner;
+  const isOwner = !isClaimed || (owner !== undefined && claimed === agentKeyOf(owner));
+  const agent = isOwner ? owner : parseAgentKey(claimed);
   if (agent === undefined)
     return isClaimed
       ? invalid(AGENT_HEADER, 'must be <org>/<team>/<agent>')
