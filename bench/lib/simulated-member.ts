@@ -42,7 +42,7 @@ export async function joinMember(options: MemberOptions): Promise<SimulatedMembe
   const budgets = new BudgetTracker(caps, Date.now());
   budgets.useLedger(new BudgetGrants(SLICE_MS), caps, Date.now());
   const exchange = new BudgetExchange({
-    budgets,
+    budgets: budgets.holdings,
     ledger: counted(createPostgresLedger({ postgres, run, leaseMs: LEASE_MS, policyVersion: () => 'v1' }), trade),
     bus: { isConnected: true, send: () => true, onMessage: () => undefined, onGap: () => undefined },
     nowMs: Date.now,

@@ -1,14 +1,14 @@
 import type { AgentIdentity } from '../core/base/ids.ts';
-import type { BudgetTracker } from '../core/budget/budget.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { AccountName, AccountRow, Grant } from '../core/budget/escrow.ts';
 import type { BudgetShortage } from '../core/budget/grants.ts';
+import type { BudgetHoldings } from '../core/budget/holdings.ts';
 import type { LimitShortage } from '../core/limits/grants.ts';
 import type { LimitTracker } from '../core/limits/limits.ts';
 import type { LimitAlert } from '../core/limits/reached.ts';
 import type { Shortage } from '../core/shortage.ts';
 
-/** Accounts of the ledger as a gateway holds them: see `BudgetTracker` and `Escrow` for each of these. */
+/** Accounts of the ledger as a gateway holds them: see `BudgetHoldings` and `Escrow` for each of these. */
 export interface Holdings {
   readonly hasUrgentRows: boolean;
   readonly hasUnstatedRows: boolean;
@@ -33,7 +33,7 @@ const ofLimits = (short: readonly Shortage[]): readonly LimitShortage[] =>
 
 /** Budgets and limits, in the same exchanges. */
 export function budgetsAndLimits(
-  budgets: BudgetTracker,
+  budgets: BudgetHoldings,
   limits: LimitTracker,
   onLimitAlerts: (alerts: readonly LimitAlert[]) => void,
 ): Holdings {

@@ -53,7 +53,7 @@ export function openMoney({ kept, runs, ledger, pages, usageIds, sliceMs, run, b
       onAlerts: (alerts: readonly Effect[]) => void,
     ): SharedMoney => {
       const trade = new BudgetExchange({
-        budgets: budgetsAndLimits(budgets, limits, (alerts) =>
+        budgets: budgetsAndLimits(budgets.holdings, limits, (alerts) =>
           onAlerts(alerts.map((alert) => ({ kind: 'limit-alert', alert }))),
         ),
         ledger,

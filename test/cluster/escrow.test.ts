@@ -446,12 +446,12 @@ describe('the escrow of budgets', () => {
           if (tracker.reserve(agent, op, 1, NOW_MS).ok) {
             gateway.held.push(op);
             gateway.used += 1;
-          } else tracker.needGrants(tracker.shortagesOf(agent, op, 1), NOW_MS);
+          } else tracker.holdings.needGrants(tracker.shortagesOf(agent, op, 1), NOW_MS);
         } else if (what < 0.5 && gateway.held.length > 0)
           tracker.record(agent, 1, { op: gateway.held.shift()! }, NOW_MS);
-        else if (what < 0.6) tracker.recall([NAMED]);
+        else if (what < 0.6) tracker.holdings.recall([NAMED]);
         else if (what < 0.8) {
-          const rows = tracker.dueRows(100, true, NOW_MS);
+          const rows = tracker.holdings.dueRows(100, true, NOW_MS);
           gateway.sequence += 1;
           if (rows.length > 0) sent.push({ at, run: gateway.run, sequence: gateway.sequence, rows });
         } else if (sent.length > 0) {
@@ -461,7 +461,7 @@ describe('the escrow of budgets', () => {
           const asked = gateways[message.at]!;
           const isLatest = message.sequence === asked.sequence;
           if (grants !== undefined && grants !== 'replaced' && isLatest && random() < 0.8)
-            asked.tracker.takeGrants(message.rows, grants, NOW_MS);
+            asked.tracker.holdings.takeGrants(message.rows, grants, NOW_MS);
         }
         expect(gateways.reduce((sum, { used }) => sum + used, 0)).toBeLessThanOrEqual(cap);
       }

@@ -41,7 +41,7 @@ function openCluster(cap: number, ofAll?: number) {
     const budgets = new BudgetTracker(withOrgCap(cap, ofAll), Date.now());
     budgets.useLedger(new BudgetGrants(5_000), withOrgCap(cap, ofAll), Date.now());
     const exchange = new BudgetExchange({
-      budgets,
+      budgets: budgets.holdings,
       ledger: {
         exchange: async (sequence, rows) => {
           const ms = world.latencies();
@@ -204,12 +204,12 @@ describe('a gateway that trades with the ledger', () => {
     for (let turn = 1; turn <= 6; turn += 1) {
       const nowMs = NOON_MS + turn * 11_000;
       spend(); // so that all of them are due each time
-      const rows = budgets.dueRows(5, true, nowMs);
+      const rows = budgets.holdings.dueRows(5, true, nowMs);
       const granted = rows.map(({ owner, period, keptMicroUsd, spentMicroUsd }) => ({
         ...{ owner, period, grantedMicroUsd: keptMicroUsd, spentByAllMicroUsd: spentMicroUsd },
         ...{ heldByAllMicroUsd: 0, alertPercent: undefined },
       }));
-      budgets.takeGrants(rows, granted, nowMs);
+      budgets.holdings.takeGrants(rows, granted, nowMs);
       for (const { owner } of rows) reported.add(owner);
     }
     const agents = Array.from({ length: 9 }, (_, at) => `agent/acme/search/agent-${at}`);

@@ -11,17 +11,14 @@ import {
   Envelope,
   type Epoch,
   type Exceeded,
-  type Spend,
 } from './envelope.ts';
-import type { AccountName, AccountRow, Grant } from './escrow.ts';
-import { type BudgetGrants, type BudgetNow, type BudgetShortage, nameOf } from './grants.ts';
+import { type BudgetGrants, type BudgetShortage, nameOf } from './grants.ts';
+import { BudgetHoldings } from './holdings.ts';
 import type { PeriodWindow } from './period.ts';
 import { type Held, type OpNumber, RESERVATION_TTL_MS, Reservations } from './reservations.ts';
 import {
   type BudgetChange,
   type BudgetRow,
-  keyOfOwner,
-  type PeriodSpend,
   type SpendRow,
   type Usage,
   type UsageRow,
@@ -38,6 +35,7 @@ import {
   statusRow,
 } from './status.ts';
 import { EnvelopeTree, type TreeLimits } from './tree.ts';
+import { UnsavedSpend } from './unsaved-spend.ts';
 import { UsageMemory, type UsageMemoryLimits, usageLimitsFor } from './usage.ts';
 
 export type UsageOptions = {
@@ -81,9 +79,9 @@ export class BudgetTracker {
   #overflows = 0;
   readonly #reservations = new Reservations(RESERVATION_TTL_MS);
   readonly #usages: UsageMemory;
+  readonly #unsaved: UnsavedSpend;
   #grants: BudgetGrants | undefined;
-  #dirty: Envelope[] = [];
-  #dropped = new Set<string>(); // keys of rows that the store may delete
+  #holdings: BudgetHoldings | undefined;
 
   constructor(
     config: BudgetConfig | undefined,
@@ -98,52 +96,24 @@ export class BudgetTracker {
         this.#reservations.setBack(toMs);
         this.#grants?.escrow.setBack(toMs);
       },
-      onEnd: (period) => this.#grants?.end(period, this.#now),
+      onEnd: (period) => this.#grants?.end(period, this.#periods),
       onTurn: (turns) => this.#turn(turns),
     });
+    this.#unsaved = new UnsavedSpend(this.#tree, this.#periods);
     this.reconfigure(config, nowMs);
   }
 
   /** From now on only what the ledger of a cluster has granted is spent. Call it before the first use. */
   useLedger(grants: BudgetGrants, config: BudgetConfig | undefined, nowMs: number): void {
     this.#grants = grants;
+    this.#holdings = new BudgetHoldings(grants, this.#tree, this.#periods, (atMs) => this.#advance(atMs));
     this.reconfigure(config, nowMs);
   }
 
-  get #now(): BudgetNow {
-    return { window: this.#window, epoch: this.#epoch };
-  }
-
-  /** Returns the rows to report to the ledger now: urgent ones, and with `all` those that are due otherwise. */
-  dueRows(most: number, all: boolean, nowMs: number): readonly AccountRow[] {
-    this.#advance(nowMs);
-    return this.#grants?.escrow.due(most, all, this.#now, nowMs) ?? [];
-  }
-
-  /** Whether a check waits for an exchange, or another gateway does. */
-  get hasUrgentRows(): boolean {
-    return this.#grants?.escrow.isUrgent === true;
-  }
-
-  /** Has the ledger told everything again, or these accounts. */
-  restateGrants(names?: readonly AccountName[]): void {
-    this.#grants?.escrow.restate(names);
-  }
-
-  /** Whether there is something left of that. */
-  get hasUnstatedRows(): boolean {
-    return this.#grants?.escrow.isUnstated === true;
-  }
-
-  /** Has the ledger told soon what was spent, of so many accounts at most. */
-  reportSoon(most: number, nowMs: number): void {
-    this.#advance(nowMs);
-    this.#grants?.escrow.report(most, this.#now);
-  }
-
-  /** The same of this agent's accounts. */
-  reportOf(agent: AgentIdentity | BudgetHandle): void {
-    this.#grants?.reportOf(this.#resolve(agent), this.#window);
+  /** The accounts of that ledger. */
+  get holdings(): BudgetHoldings {
+    assert(this.#holdings !== undefined, 'there is a ledger');
+    return this.#holdings;
   }
 
   /** Whether more is spent than the ledger has granted, of any of the agent's accounts. */
@@ -159,49 +129,6 @@ export class BudgetTracker {
   /** Whether there is a ledger, so that other gateways spend of the same caps. */
   get isShared(): boolean {
     return this.#grants !== undefined;
-  }
-
-  /** Everything that is left to tell, when this run ends. */
-  closingRows(nowMs: number): readonly AccountRow[] {
-    this.#advance(nowMs);
-    return this.#grants?.escrow.closing(this.#now, nowMs) ?? [];
-  }
-
-  /** Takes what the ledger has answered to these rows. */
-  takeGrants(rows: readonly AccountRow[], grants: readonly Grant[], nowMs: number): readonly BudgetAlert[] {
-    this.#advance(nowMs);
-    return this.#grants?.grant(rows, grants, this.#now, nowMs) ?? [];
-  }
-
-  /** Another gateway needs these accounts. True where there is something to give back. */
-  recall(names: readonly AccountName[]): boolean {
-    return this.#grants?.escrow.recall(names, this.#now, this.#timeMs) ?? false;
-  }
-
-  /** Gives up grants that are not in use. */
-  freezeGrants(nowMs: number): void {
-    this.#advance(nowMs);
-    this.#grants?.escrow.freeze(this.#now);
-  }
-
-  /** No check waits any more, until `needGrants` says so. */
-  clearNeeds(): void {
-    this.#grants?.escrow.clearNeeds();
-  }
-
-  /** A check that waits got these and lacks others. */
-  giveBackNeeds(shortages: readonly BudgetShortage[]): void {
-    this.#grants?.giveBackNeeds(shortages, this.#now);
-  }
-
-  /** A check waits for as much. */
-  needGrants(shortages: readonly BudgetShortage[], nowMs: number): void {
-    this.#grants?.need(shortages, this.#now, nowMs);
-  }
-
-  /** A check has waited in vain: for a second, those that need as much are denied at once. */
-  exhaustGrants(shortages: readonly BudgetShortage[], isUnconfirmed: boolean, nowMs: number): void {
-    this.#grants?.exhaust(shortages, this.#now, nowMs, isUnconfirmed);
   }
 
   /** Returns the agent's shortages for this cost; for `reserve` that has just failed because of them. */
@@ -307,10 +234,10 @@ export class BudgetTracker {
     exceeded: Exceeded | undefined,
   ): Exceeded | undefined {
     if (this.#grants === undefined || (exceeded !== undefined && exceeded.doubt === undefined)) return exceeded;
-    if (costMicroUsd === 0) return this.#grants.overspent(envelope, this.#now) ?? exceeded;
+    if (costMicroUsd === 0) return this.#grants.overspent(envelope, this.#periods) ?? exceeded;
     if (exceeded === undefined) return undefined;
     const shortages = this.#grants.shortagesOf(envelope, costMicroUsd, held);
-    return this.#grants.exhaustedBy(shortages, this.#now, this.#timeMs) ?? exceeded;
+    return this.#grants.exhaustedBy(shortages, this.#periods, this.#timeMs) ?? exceeded;
   }
 
   /** Returns the operation's reservation. */
@@ -366,7 +293,7 @@ export class BudgetTracker {
     const exceeded =
       this.#grants === undefined
         ? envelope.firstExceeded(0, 0, this.#epoch)
-        : this.#grants.overspent(envelope, this.#now);
+        : this.#grants.overspent(envelope, this.#periods);
     if (usage !== undefined) this.#usages.remember(rowOf(usage, this.#timeMs, exceeded));
     return exceeded === undefined && alerts.length === 0 ? COUNTED : { exceeded, alerts, duplicate: false };
   }
@@ -383,7 +310,7 @@ export class BudgetTracker {
     this.#advance(nowMs);
     const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch, this.#periods.isInDoubt);
     for (const envelope of removed) {
-      if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
+      this.#unsaved.drop(envelope);
       this.#grants?.forget(envelope);
     }
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
@@ -445,16 +372,7 @@ export class BudgetTracker {
    * end with the process.
    */
   drainChanges(): BudgetChange[] {
-    const changes: BudgetChange[] = [...this.#dropped].map((key) => ({ key, row: undefined }));
-    for (const envelope of this.#dirty) {
-      envelope.dirty = false;
-      envelope.stored = true;
-      const row = this.#rowOf(envelope);
-      changes.push({ key: keyOfOwner(row), row });
-    }
-    this.#dropped = new Set();
-    this.#dirty = [];
-    return changes.concat(this.#usages.drainChanges());
+    return this.#unsaved.drain().concat(this.#usages.drainChanges());
   }
 
   /**
@@ -465,7 +383,7 @@ export class BudgetTracker {
     for (const { row } of changes) {
       if (row === undefined) continue; // the next restore drops a row that is no longer needed
       if (row.kind === 'usage') this.#usages.requeue(row);
-      else this.#requeue(row);
+      else this.#unsaved.requeue(row);
     }
   }
 
@@ -479,38 +397,11 @@ export class BudgetTracker {
     const spends: SpendRow[] = [];
     this.#usages.restore(usagesAmong(rows, spends), this.#timeMs);
     for (const { daily } of spends) this.#periods.catchUp(daily.name);
-    for (const row of spends) this.#restoreSpend(row);
-  }
-
-  #requeue(row: SpendRow): void {
-    const envelope = this.#ownerOf(row);
-    if (envelope !== undefined) this.#markDirty(envelope);
-  }
-
-  #restoreSpend(row: SpendRow): void {
-    const monthly = this.#stillCounts(row.monthly, this.#window.month);
-    const daily = this.#stillCounts(row.daily, this.#window.day);
-    if (monthly.spentMicroUsd === 0 && daily.spentMicroUsd === 0) {
-      this.#dropped.add(keyOfOwner(row));
-      return;
+    for (const row of spends) {
+      const envelope = this.#unsaved.restore(row);
+      // The ledger knows nothing of it yet.
+      if (envelope !== undefined) this.#grants?.touch(envelope, true, this.#window, this.#timeMs);
     }
-    const envelope = this.#ownerOf(row);
-    if (envelope === undefined) return void this.#dropped.add(keyOfOwner(row));
-    envelope.setSpend(monthly, daily, this.#epoch);
-    envelope.stored = true;
-    this.#grants?.touch(envelope, true, this.#window, this.#timeMs); // the ledger knows nothing of it yet
-    if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
-  }
-
-  /** A period later than the current one was written by a wrong clock; its money counts in the current one. */
-  #stillCounts(spend: PeriodSpend, running: string): Spend {
-    return spend.name >= running ? spend : { spentMicroUsd: 0, alertedPercent: 0 };
-  }
-
-  #rowOf(envelope: Envelope): SpendRow {
-    const monthly = { name: this.#window.month, ...envelope.spend('monthly', this.#epoch) };
-    const daily = { name: this.#window.day, ...envelope.spend('daily', this.#epoch) };
-    return { kind: 'spend', ...envelope.owner(), monthly, daily };
   }
 
   #advance(nowMs: number): void {
@@ -533,7 +424,7 @@ export class BudgetTracker {
   #turn(turns: readonly Turn[]): void {
     for (const envelope of this.#tree.all()) {
       for (const { period, isKnown } of turns) envelope.turn(period, isKnown, this.#epoch);
-      if (PERIODS.some((period) => envelope.spend(period, this.#epoch).spentMicroUsd > 0)) this.#markDirty(envelope);
+      if (PERIODS.some((period) => envelope.spend(period, this.#epoch).spentMicroUsd > 0)) this.#unsaved.mark(envelope);
     }
   }
 
@@ -541,17 +432,11 @@ export class BudgetTracker {
     let mayAlert = false;
     for (let each: Envelope | undefined = agent; each !== undefined; each = each.parent) {
       if (each.add(costMicroUsd, this.#epoch)) mayAlert = true;
-      this.#markDirty(each);
+      this.#unsaved.mark(each);
     }
     this.#grants?.touch(agent, true, this.#window, this.#timeMs);
     // In a cluster, the ledger knows the spending of all gateways.
     return mayAlert && this.#grants === undefined ? alertsOf(agent, this.#epoch) : COUNTED.alerts;
-  }
-
-  #markDirty(envelope: Envelope): void {
-    if (envelope.dirty || envelope.isPlaceholder) return;
-    envelope.dirty = true;
-    this.#dirty.push(envelope);
   }
 
   #resolve(agent: AgentIdentity | BudgetHandle): Envelope {
@@ -562,14 +447,6 @@ export class BudgetTracker {
 
   #envelopeOf({ orgId, teamId, agentId }: AgentIdentity, isRegistered: boolean): Envelope {
     return this.#tree.at([orgId, teamId, agentId], isRegistered);
-  }
-
-  /** Undefined where there is no room for it. Its money is in the rows of the wider tiers, too. */
-  #ownerOf({ tier, orgId, teamId, agentId }: SpendRow): Envelope | undefined {
-    const names = [orgId, teamId, agentId].filter((name) => name !== null);
-    // Who is registered is not known yet.
-    const envelope = this.#tree.at(names, true);
-    return envelope.tier === tier ? envelope : undefined;
   }
 }
 

@@ -101,11 +101,11 @@ describe('budget while the clock is set', () => {
     const budget = new BudgetTracker(config, NOON);
     budget.useLedger(new BudgetGrants(5_000), config, NOON);
     const exchange = (nowMs: number, grantedMicroUsd: number) => {
-      const rows = budget.dueRows(100, true, nowMs);
+      const rows = budget.holdings.dueRows(100, true, nowMs);
       const [global] = rows.filter(({ owner, period }) => owner === 'global' && period.startsWith('d:'));
       const { owner, period } = global!;
       const answered = { spentByAllMicroUsd: 0, heldByAllMicroUsd: 0, alertPercent: undefined };
-      budget.takeGrants(rows, [{ owner, period, grantedMicroUsd, ...answered }], nowMs);
+      budget.holdings.takeGrants(rows, [{ owner, period, grantedMicroUsd, ...answered }], nowMs);
       return { period, spentMicroUsd: global!.spentMicroUsd, keptMicroUsd: global!.keptMicroUsd };
     };
     const wrong = NOON + 26 * HOUR_MS;
