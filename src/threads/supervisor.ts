@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { WitnessStatement } from '../core/audit/witness.ts';
 import { type Backoff, backoffMs } from '../core/base/backoff.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { TlsIdentity } from '../ports/tls.ts';
 import { within } from '../system/clock.ts';
-import { workerFile } from '../system/worker-file.ts';
+import { startThread } from '../system/thread.ts';
 import { type AuditLink, toAuditThread } from './audit/audit-link.ts';
 import { type AuditHere, type AuditThreadOptions, openAuditHere, type RecordingOptions } from './audit/audit-thread.ts';
 import { toThread } from './batcher.ts';
@@ -182,14 +182,17 @@ export class Supervisor {
     const { audit } = this.#options;
     return new Promise((resolve, reject) => {
       const workerData: AuditThreadOptions = { ...this.#auditData, counters: audit.counters };
-      const worker = new Worker(workerFile('audit'), { workerData, name: 'audit' });
-      this.#startingAudit = worker;
-      let failure: Error | undefined;
-      worker.on('error', (error) => {
-        failure = error;
-      });
-      worker.on('exit', () => {
-        reject(failure ?? new Error('the audit thread exited before the log was open'));
+      const receive = (bytes: Uint8Array): void => {
+        const message = decode(bytes) as AuditToMain;
+        if (message.type !== 'opened') return this.#receiveOfAudit(message);
+        this.#startingAudit = undefined;
+        this.#auditWorker = worker;
+        audit.connect(toAuditThread(worker, audit.counters), message.headId);
+        resolve(message);
+      };
+      const worker = startThread({ entry: 'audit', workerData }, receive, (ended) => {
+        const failure = ended.failure ?? ended;
+        reject(failure);
         if (this.#startingAudit === worker) this.#startingAudit = undefined;
         if (this.#auditWorker !== worker) return;
         this.#auditWorker = undefined;
@@ -197,14 +200,7 @@ export class Supervisor {
         audit.disconnect();
         void this.#restart('the audit thread', failure, () => this.#startAudit());
       });
-      worker.on('message', (bytes: Uint8Array) => {
-        const message = decode(bytes) as AuditToMain;
-        if (message.type !== 'opened') return this.#receiveOfAudit(message);
-        this.#startingAudit = undefined;
-        this.#auditWorker = worker;
-        audit.connect(toAuditThread(worker, audit.counters), message.headId);
-        resolve(message);
-      });
+      this.#startingAudit = worker;
     });
   }
 
@@ -336,13 +332,9 @@ export class Supervisor {
     };
     return new Promise((resolve, reject) => {
       const name = `io-${place}`;
-      const worker = new Worker(workerFile('io'), { workerData: start, name });
-      const thread: IoThread = { worker, name, isDrained: false };
       let failure: Error | undefined;
       let isListening = false;
-      this.#io.set(io, thread);
-      threads.connect(io, toThread(worker, encodeToIo));
-      worker.on('message', (message: Uint8Array | IoNotice) => {
+      const receive = (message: Uint8Array | IoNotice): void => {
         if (message instanceof Uint8Array) return switchboard.receive(io, decodeToMain(message));
         switch (message.type) {
           case 'listening':
@@ -361,22 +353,23 @@ export class Supervisor {
           default:
             return assertNever(message);
         }
-      });
-      worker.on('error', (error) => {
-        failure ??= error;
-      });
-      worker.on('exit', () => {
+      };
+      const worker = startThread({ entry: 'io', name, workerData: start }, receive, (ended) => {
+        failure ??= ended.failure ?? ended;
         this.#io.delete(io);
         switchboard.disconnect(io);
-        reject(failure ?? new Error(`I/O thread ${place} exited before it listened`));
+        reject(failure);
         if (this.isStopping) return this.#checkDrained();
         if (isListening)
           void this.#restart(`I/O thread ${place}`, failure, () => this.#startIoThread(place, switchboard));
       });
+      const thread: IoThread = { worker, name, isDrained: false };
+      this.#io.set(io, thread);
+      threads.connect(io, toThread(worker, encodeToIo));
     });
   }
 
-  async #restart(what: string, failure: Error | undefined, start: () => Promise<unknown>): Promise<void> {
+  async #restart(what: string, failure: Error, start: () => Promise<unknown>): Promise<void> {
     if (this.isStopping) return;
     const nowMs = performance.now();
     if (nowMs - this.#lastFailureMs > STABLE_AFTER_MS) this.#recentFailures = 0;
@@ -384,7 +377,7 @@ export class Supervisor {
     this.#recentFailures += 1;
     const delayMs = backoffMs(this.#recentFailures, RESTART);
     this.#restarts += 1;
-    this.#options.note('error', `${what} died; restarting it`, { error: failure?.message, delayMs });
+    this.#options.note('error', `${what} died; restarting it`, { error: failure.message, delayMs });
     // rejects when the shutdown begins
     await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
     if (this.isStopping) return;

@@ -1,7 +1,7 @@
-import { type MessagePort, Worker } from 'node:worker_threads';
+import type { MessagePort, Worker } from 'node:worker_threads';
 import { codeOf, messageOf } from '../../core/base/text.ts';
 import { StoreUnwritable } from '../../ports/ports.ts';
-import { workerFile } from '../../system/worker-file.ts';
+import { startThread } from '../../system/thread.ts';
 import { type Change, StoreDatabase } from './database.ts';
 
 /** Changes to write; undefined: close the file. */
@@ -67,19 +67,14 @@ export class StoreWriter {
   }
 
   #start(): Worker {
-    const worker = new Worker(workerFile('store'), { workerData: this.#path, name: 'store' });
-    let failure: Error | undefined;
-    worker.on('message', (outcome: Outcome) => this.#settle?.(outcome));
-    worker.on('error', (error) => {
-      failure = error;
-    });
-    worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = undefined;
-      this.#settle?.({
-        code: 'EIO',
-        message: `the thread that writes the store died: ${failure?.message ?? 'no reason'}`,
-      });
-    });
+    const worker = startThread<Outcome>(
+      { entry: 'store', workerData: this.#path },
+      (outcome) => this.#settle?.(outcome),
+      ({ message }) => {
+        if (this.#worker === worker) this.#worker = undefined;
+        this.#settle?.({ code: 'EIO', message });
+      },
+    );
     return worker;
   }
 }

@@ -3,11 +3,10 @@ import { CSV, CSV_OF_CLUSTER, type Csv } from '../../audit-log/csv.ts';
 import { AuditReader, lineForOrg } from '../../audit-log/reader.ts';
 import type { AuditEntry } from '../../core/audit/audit.ts';
 import type { Page } from '../../core/base/page.ts';
-import { fail, ok, type Result } from '../../core/base/result.ts';
-import { stackOf } from '../../core/base/text.ts';
+import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { LogFormat, LogRequest, LogText } from '../../use-cases/logs.ts';
-import { decode, encode } from '../codec.ts';
+import { answerQuestions } from '../thread-link.ts';
 
 export type AuditReaderOptions = {
   readonly directory: string;
@@ -15,9 +14,7 @@ export type AuditReaderOptions = {
   readonly isInCluster?: boolean;
 };
 /** `orgId` is the org that the reader is bound to; null: it sees all. */
-export type ReadMessage = { readonly id: number; readonly request: LogRequest; readonly orgId: string | null };
-/** `defect` is for the log of the gateway: what went wrong and is not for the caller. */
-export type ReadReply = { readonly id: number; readonly reply: Result<LogText, Fault>; readonly defect?: string };
+export type ReadQuestion = { readonly request: LogRequest; readonly orgId: string | null };
 
 /** How often indexes are brought up to date while nobody asks. */
 const REFRESH_EVERY_MS = 10_000;
@@ -28,16 +25,7 @@ const REFRESH_EVERY_MS = 10_000;
 export function runAuditReaderThread(main: MessagePort, { directory, isInCluster = false }: AuditReaderOptions): void {
   const reader = new AuditReader(directory);
   const csv = isInCluster ? CSV_OF_CLUSTER : CSV;
-
-  const answer = async ({ id, request, orgId }: ReadMessage): Promise<void> => {
-    const reply = await read(reader, request, orgId, csv).then(
-      (result): ReadReply => ({ id, reply: result }),
-      (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: stackOf(error) }),
-    );
-    const bytes = encode(reply);
-    main.postMessage(bytes, [bytes.buffer]);
-  };
-  main.on('message', (bytes: Uint8Array) => void answer(decode(bytes) as ReadMessage));
+  answerQuestions(main, ({ request, orgId }: ReadQuestion) => read(reader, request, orgId, csv));
 
   // A failure here will recur for the next read, which reports it.
   const refresh = (): void =>

@@ -3,7 +3,7 @@
  * for it.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { type MessagePort, Worker } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Steps } from '../../core/base/steps.ts';
 import {
@@ -16,8 +16,8 @@ import {
 } from '../../policy-files/policy-file.ts';
 import { fingerprint } from '../../policy-files/policy-watch.ts';
 import type { PolicyText } from '../../ports/cluster.ts';
+import { startThread } from '../../system/thread.ts';
 import { lowerOwnPriority } from '../../system/thread-priority.ts';
-import { workerFile } from '../../system/worker-file.ts';
 
 /** How long one slice of long work on the main thread may delay a check. */
 const SLICE_MS = 0.5;
@@ -81,16 +81,12 @@ export async function loadPoliciesInThread(
   signal?: AbortSignal,
 ): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const { read, fingerprint: readAs } = await new Promise<WholeRead>((resolve, reject) => {
-    const worker = new Worker(workerFile('policy-reader'), {
-      workerData: reading,
-      name: 'policy-reader',
+    const worker = startThread<WholeRead>({ entry: 'policy-reader', workerData: reading }, resolve, (ended) => {
+      signal?.removeEventListener('abort', end);
+      reject(ended);
     });
     const end = (): void => void worker.terminate();
     signal?.addEventListener('abort', end);
-    worker.once('exit', () => signal?.removeEventListener('abort', end));
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`the policy reader thread exited with ${code}`)));
   });
   onRead(readAs);
   return read.ok ? ok(await inSlices(compilingRead(read.value))) : read;

@@ -1,31 +1,18 @@
-import { Worker } from 'node:worker_threads';
 import type { AuditFilter } from '../../core/audit/audit.ts';
-import { workerFile } from '../../system/worker-file.ts';
 import type { ReplayEngine } from '../../use-cases/policy-replay.ts';
-import type { ReplayMessage, ReplayQuestion, ReplayTask, ReplayTasks, ReplayThreadOptions } from './replay-thread.ts';
-
-type Waiting = { readonly resolve: (answer: never) => void; readonly reject: (error: Error) => void };
+import { ThreadLink } from '../thread-link.ts';
+import type { ReplayAnswer, ReplayNews, ReplayQuestion, ReplayTask, ReplayTasks } from './replay-thread.ts';
 
 /** The main thread's link to the thread of one replay, which is asked one thing at a time. */
 export class ReplayLink implements ReplayEngine {
-  readonly #worker: Worker;
-  #waiting: Waiting | undefined;
+  readonly #thread: ThreadLink<ReplayQuestion, ReplayAnswer, ReplayNews>;
   #onRead: (entries: number) => void = () => undefined;
-  #ended: Error | undefined;
 
   constructor(auditFolder: string) {
-    const workerData: ReplayThreadOptions = { replayed: { auditFolder } };
-    this.#worker = new Worker(workerFile('policy-replay'), { workerData, name: 'policy-replay' });
-    this.#worker.on('message', (message: ReplayMessage) => {
-      if ('read' in message) return this.#onRead(message.read);
-      const waiting = this.#waiting;
-      this.#waiting = undefined;
-      if ('defect' in message) waiting?.reject(new Error(message.defect));
-      else waiting?.resolve(message.answer as never);
-    });
-    this.#worker.on('error', (error) => this.#fail(error));
-    this.#worker.on('exit', () => this.#fail(new Error('the thread of the replay has ended')));
-    this.#worker.unref();
+    this.#thread = new ThreadLink(
+      { entry: 'policy-replay', workerData: { replayed: { auditFolder } } },
+      { onNews: ({ read }) => this.#onRead(read) },
+    );
   }
 
   open = (texts: ReplayTasks['open']['asked']) => this.#ask('open', texts);
@@ -38,22 +25,11 @@ export class ReplayLink implements ReplayEngine {
     return this.#ask('read', filter);
   }
 
-  async end(): Promise<void> {
-    this.#fail(new Error('the replay was ended'));
-    await this.#worker.terminate();
+  end(): Promise<void> {
+    return this.#thread.close();
   }
 
   #ask<T extends ReplayTask>(task: T, asked: ReplayTasks[T]['asked']): Promise<ReplayTasks[T]['answer']> {
-    if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    this.#worker.postMessage({ task, asked } as ReplayQuestion);
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve: resolve as Waiting['resolve'], reject };
-    });
-  }
-
-  #fail(error: Error): void {
-    this.#ended ??= error;
-    this.#waiting?.reject(error);
-    this.#waiting = undefined;
+    return this.#thread.ask({ task, asked } as ReplayQuestion) as Promise<ReplayTasks[T]['answer']>;
   }
 }

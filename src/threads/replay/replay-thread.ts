@@ -3,11 +3,11 @@ import type { MessagePort } from 'node:worker_threads';
 import { AuditReader } from '../../audit-log/reader.ts';
 import type { AuditEntry, AuditFilter } from '../../core/audit/audit.ts';
 import { assert, fail, ok, type Result } from '../../core/base/result.ts';
-import { stackOf } from '../../core/base/text.ts';
 import { Replay, type ReplayResult } from '../../core/policy/replay.ts';
 import { loadPolicyTexts, renderPolicyProblem } from '../../policy-files/policy-file.ts';
 import type { PolicyText } from '../../ports/cluster.ts';
 import { lowerOwnPriority } from '../../system/thread-priority.ts';
+import { answerQuestions } from '../thread-link.ts';
 
 export type ReplayThreadOptions = { readonly replayed: { readonly auditFolder: string } };
 
@@ -28,11 +28,9 @@ export type ReplayTask = keyof ReplayTasks;
 export type ReplayQuestion = {
   [Task in ReplayTask]: { readonly task: Task; readonly asked: ReplayTasks[Task]['asked'] };
 }[ReplayTask];
-/** `read`: entries that were looked at since the last time. `defect`: what went wrong. */
-export type ReplayMessage =
-  | { readonly read: number }
-  | { readonly answer: ReplayTasks[ReplayTask]['answer'] }
-  | { readonly defect: string };
+export type ReplayAnswer = ReplayTasks[ReplayTask]['answer'];
+/** Entries that were looked at since the last time. */
+export type ReplayNews = { readonly read: number };
 
 const NICE_STEPS = 10;
 /** How long it works in one go, and how much longer it rests then: a million entries take seconds. */
@@ -48,14 +46,9 @@ const REPORT_EVERY_MS = 200;
 export function runReplayThread(main: MessagePort, { replayed: { auditFolder } }: ReplayThreadOptions): void {
   lowerOwnPriority(NICE_STEPS);
   const worker = new ReplayWorker(new AuditReader(auditFolder), (read) =>
-    main.postMessage({ read } satisfies ReplayMessage),
+    main.postMessage({ read } satisfies ReplayNews),
   );
-  main.on('message', (question: ReplayQuestion) => {
-    void worker.answer(question).then(
-      (answer) => main.postMessage({ answer } satisfies ReplayMessage),
-      (error: unknown) => main.postMessage({ defect: stackOf(error) } satisfies ReplayMessage),
-    );
-  });
+  answerQuestions(main, (question: ReplayQuestion) => worker.answer(question));
 }
 
 class ReplayWorker {
@@ -68,7 +61,7 @@ class ReplayWorker {
     this.#report = report;
   }
 
-  async answer(question: ReplayQuestion): Promise<ReplayTasks[ReplayTask]['answer']> {
+  async answer(question: ReplayQuestion): Promise<ReplayAnswer> {
     if (question.task === 'open') return this.#open(question.asked);
     assert(this.#replay !== undefined, 'a replay is opened first');
     switch (question.task) {

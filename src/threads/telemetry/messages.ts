@@ -59,8 +59,8 @@ export type OnChannel = Batch | Confirmation;
 export type Counts = Readonly<Record<Signal, number>>;
 
 /** To the main thread, over the port of the thread. */
-export type FromTelemetry =
+export type TelemetryNews =
   | { readonly type: 'status'; readonly exported: Counts; readonly dropped: Counts }
-  | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string; readonly fields: object }
-  | { readonly type: 'closed' };
-export type ToTelemetry = { readonly type: 'close'; readonly graceMs: number };
+  | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string; readonly fields: object };
+/** Asks it to send what is left, and is answered when that is done or the time is over. */
+export type TelemetryClose = { readonly graceMs: number };

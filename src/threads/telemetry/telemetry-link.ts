@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
-import { messageOf, stackOf } from '../../core/base/text.ts';
-import { within } from '../../system/clock.ts';
+import { messageOf } from '../../core/base/text.ts';
 import type { MetricReadings } from '../../system/metrics.ts';
-import { workerFile } from '../../system/worker-file.ts';
+import { ThreadLink } from '../thread-link.ts';
 import type { Protocol } from './exporters.ts';
 import { Feed } from './feed.ts';
-import type { Counts, FromTelemetry, Signal, ToTelemetry } from './messages.ts';
+import type { Counts, Signal, TelemetryClose, TelemetryNews } from './messages.ts';
 import type { TelemetryThreadOptions } from './telemetry-thread.ts';
 
 export type TelemetryLinkOptions = {
@@ -31,11 +29,8 @@ export class TelemetryLink {
   readonly channel = `svc-telemetry-${randomUUID()}`;
   readonly #logs: Feed<'logs'> | undefined;
   readonly #metrics: Feed<'metrics'> | undefined;
-  #worker: Worker | undefined;
-  #restart: NodeJS.Timeout | undefined;
+  readonly #thread: ThreadLink<TelemetryClose, void, TelemetryNews>;
   #reading: NodeJS.Timeout | undefined;
-  #onClosed: (() => void) | undefined;
-  #isClosed = false;
   #counts: { readonly exported: Counts; readonly dropped: Counts } = { exported: NONE, dropped: NONE };
   /** Counts of threads that have died. */
   #before = { exported: NONE, dropped: NONE };
@@ -44,7 +39,24 @@ export class TelemetryLink {
     this.#options = options;
     this.#logs = options.signals.includes('logs') ? new Feed(this.channel, 'logs') : undefined;
     this.#metrics = options.signals.includes('metrics') ? new Feed(this.channel, 'metrics') : undefined;
-    this.#start();
+    const { protocol, signals, environment: env, version, note } = options;
+    const workerData: TelemetryThreadOptions = { channel: this.channel, protocol, signals, version };
+    this.#thread = new ThreadLink(
+      { entry: 'telemetry', workerData, env },
+      {
+        restartMs: RESTART_MS,
+        onNews: (news) => {
+          if (news.type === 'status') this.#counts = news;
+          else note(news.level, news.message, news.fields);
+        },
+        onDefect: (error) => {
+          note('error', 'sending telemetry failed', { error });
+          this.#before = { exported: this.exported, dropped: this.dropped };
+          this.#counts = { exported: NONE, dropped: NONE };
+        },
+      },
+    );
+    this.#thread.start();
   }
 
   get tracesChecks(): boolean {
@@ -77,41 +89,11 @@ export class TelemetryLink {
   }
 
   /** Sends what is left, as far as the collector takes it within that time. */
-  async close(graceMs: number): Promise<void> {
-    this.#isClosed = true;
+  close(graceMs: number): Promise<void> {
     clearInterval(this.#reading);
-    clearTimeout(this.#restart);
     this.#logs?.close();
     this.#metrics?.close();
-    const worker = this.#worker;
-    if (worker === undefined) return;
-    const closed = new Promise<void>((resolve) => {
-      this.#onClosed = resolve;
-    });
-    worker.postMessage({ type: 'close', graceMs } satisfies ToTelemetry);
-    await within(graceMs + CLOSE_MARGIN_MS, closed);
-    await worker.terminate();
-  }
-
-  #start(): void {
-    const { protocol, signals, environment: env, version, note } = this.#options;
-    const workerData: TelemetryThreadOptions = { channel: this.channel, protocol, signals, version };
-    const worker = new Worker(workerFile('telemetry'), { workerData, env, name: 'telemetry' });
-    this.#worker = worker;
-    worker.on('message', (message: FromTelemetry) => {
-      if (message.type === 'status') this.#counts = message;
-      else if (message.type === 'note') note(message.level, message.message, message.fields);
-      else this.#onClosed?.();
-    });
-    worker.on('error', (error) => note('error', 'sending telemetry failed', { error: stackOf(error) }));
-    worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = undefined;
-      this.#onClosed?.();
-      this.#before = { exported: this.exported, dropped: this.dropped };
-      this.#counts = { exported: NONE, dropped: NONE };
-      if (!this.#isClosed) this.#restart = setTimeout(() => this.#start(), RESTART_MS).unref();
-    });
-    worker.unref();
+    return this.#thread.close({ question: { graceMs }, withinMs: graceMs + CLOSE_MARGIN_MS });
   }
 }
 

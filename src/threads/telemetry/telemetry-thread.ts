@@ -10,9 +10,10 @@ import type { PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { messageOf } from '../../core/base/text.ts';
 import { within } from '../../system/clock.ts';
+import { answerQuestions } from '../thread-link.ts';
 import { exportersFor, type Protocol } from './exporters.ts';
 import { recordOf } from './logs.ts';
-import type { Batch, FromTelemetry, OnChannel, Signal, ToTelemetry } from './messages.ts';
+import type { Batch, OnChannel, Signal, TelemetryClose, TelemetryNews } from './messages.ts';
 import { metricsFor } from './metrics.ts';
 import { endedSpan } from './spans.ts';
 import { type Exported, Tally } from './tally.ts';
@@ -36,8 +37,8 @@ type Sink<S extends Signal> = {
 
 export async function runTelemetryThread(main: MessagePort, options: TelemetryThreadOptions): Promise<void> {
   const { channel: name, protocol, signals, version } = options;
-  const send = (message: FromTelemetry): void => main.postMessage(message);
-  const tally = new Tally((level, message, fields) => send({ type: 'note', level, message, fields }));
+  const say = (news: TelemetryNews): void => main.postMessage(news);
+  const tally = new Tally((level, message, fields) => say({ type: 'note', level, message, fields }));
   const resource = resourceOf(version);
   const exporters = exportersFor(protocol);
   const sinks: { [S in Signal]?: Sink<S> } = {
@@ -53,16 +54,13 @@ export async function runTelemetryThread(main: MessagePort, options: TelemetryTh
     (sinks[message.signal] as Sink<typeof message.signal> | undefined)?.take(message as never);
     channel.postMessage({ kind: 'taken', feed: message.feed, number: message.number } satisfies OnChannel);
   };
-  const status = (): void => send({ type: 'status', ...tally.counts });
+  const status = (): void => say({ type: 'status', ...tally.counts });
   const timer = setInterval(status, STATUS_EVERY_MS);
-  main.on('message', ({ graceMs }: ToTelemetry) => {
-    const ended = Promise.allSettled(Object.values(sinks).map((sink) => sink.end()));
-    void within(graceMs, ended).then(() => {
-      clearInterval(timer);
-      channel.close();
-      status();
-      send({ type: 'closed' });
-    });
+  answerQuestions(main, async ({ graceMs }: TelemetryClose) => {
+    await within(graceMs, Promise.allSettled(Object.values(sinks).map((sink) => sink.end())));
+    clearInterval(timer);
+    channel.close();
+    status();
   });
 }
 
