@@ -2,32 +2,34 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { quarantine } from './test/support/quarantine.ts';
 
-/** Finds the tests that start the command, databases or a compiler. */
-const startsProcesses = ({ moduleId }: TestSpecification): boolean =>
-  /\/test\/(?:(?:e2e|web|cli|sdk)\/|[^/]+$)/.test(moduleId);
+/** Minutes, most of which they wait: each is begun before all others, so that none is left over at the end. */
+const SLOWEST = [
+  'test/sdk/python.test.ts',
+  'test/stores/trial-postgres/trial-postgres.test.ts',
+  'test/e2e/crash.test.ts',
+  'test/e2e/cluster/gateways.test.ts',
+  'test/docs/policy-rollout.test.ts',
+  'test/docs/install.test.ts',
+];
+
+/** The smaller, the earlier: the slowest files, those that start the command, databases or a compiler, all others. */
+function turnOf({ moduleId, project }: TestSpecification): number {
+  // Last, because the process of a worker ends when the next file is one of these.
+  if (project.name === 'alone') return SLOWEST.length + 2;
+  const place = SLOWEST.findIndex((path) => moduleId.endsWith(`/${path}`));
+  if (place !== -1) return place;
+  return SLOWEST.length + (/\/test\/(?:(?:e2e|web|cli|sdk)\/|[^/]+$)/.test(moduleId) ? 0 : 1);
+}
 
 /** The slow files first: at the end, where one worker may have to wait for another, those that are left are short. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return (await super.sort(files)).sort(
-      (one, other) => Number(startsProcesses(other)) - Number(startsProcesses(one)),
-    );
+    return (await super.sort(files)).sort((one, other) => turnOf(one) - turnOf(other));
   }
 }
 
-/** Their files start nothing and change nothing of the process, so many share one: to start a process takes longer. */
-const UNIT = [
-  ...['core', 'limits', 'credentials', 'accounts', 'use-cases', 'policy-files'].map(
-    (folder) => `test/${folder}/**/*.test.ts`,
-  ),
-  'web/test/**/*.test.{ts,tsx}',
-];
 /** Minutes, or compilers that fetch what they need: vitest.soak.config.ts, vitest.languages.config.ts. */
 const SOAKS = 'test/{soak,languages}/**';
-/** Their files start what they test, and leave nothing behind: one process runs many, with one browser. */
-const CLIENTS = ['cli', 'web'].map((folder) => `test/${folder}/**/*.test.ts`);
-/** The same, apart from a browser: some count what is left in memory. */
-const SDK = ['test/sdk/**/*.test.ts'];
 /** A process for each file: they replace modules of Node.js, or measure the memory that the process has. */
 const ALONE = [
   'test/audit-log/{disk,export}.test.ts',
@@ -40,16 +42,14 @@ const excluded = [...configDefaults.exclude, SOAKS, ...quarantine().files.keys()
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: UNIT, exclude: excluded, isolate: false } },
-      { extends: true, test: { name: 'clients', include: CLIENTS, exclude: excluded, isolate: false } },
-      { extends: true, test: { name: 'sdk', include: SDK, exclude: excluded, isolate: false } },
       { extends: true, test: { name: 'alone', include: ALONE, exclude: excluded } },
       {
         extends: true,
         test: {
-          name: 'system',
-          include: ['test/**/*.test.ts'],
-          exclude: [...excluded, ...UNIT, ...CLIENTS, ...SDK, ...ALONE],
+          // One process runs many, with one browser: to start it and to load the gateway takes longer than most files do.
+          name: 'together',
+          include: ['test/**/*.test.ts', 'web/test/**/*.test.{ts,tsx}'],
+          exclude: [...excluded, ...ALONE],
           isolate: false,
         },
       },
