@@ -1,4 +1,4 @@
-/** Follows a wall clock that was set back by more than a minute, and says so. */
+/** Follows a clock that was set back by more than a minute, in a cluster that of the database, and says so. */
 import { NO_LINEAGE } from '../core/audit/audit.ts';
 import { rfc3339 } from '../core/base/time.ts';
 import type { StartContext } from './start-context.ts';
@@ -9,7 +9,7 @@ const FOLLOW_EVERY_MS = 1_000;
 
 export function followClock(
   { log, closers }: Pick<StartContext, 'log' | 'closers'>,
-  { clock, audit }: Pick<Threads, 'clock' | 'audit'>,
+  { clock, clusterClock, audit }: Pick<Threads, 'clock' | 'clusterClock' | 'audit'>,
   { governor, stats }: Pick<Decisions, 'governor' | 'stats'>,
 ): void {
   const following = setInterval(() => {
@@ -18,7 +18,8 @@ export function followClock(
     governor.setBack(step.toMs);
     stats.setBack(step.toMs);
     const [before, after] = [rfc3339(step.fromMs), rfc3339(step.toMs)];
-    log.warn('the clock of this machine was set back, and is followed', { from: before, to: after });
+    const whose = clusterClock === undefined ? 'this machine' : 'the database';
+    log.warn(`the clock of ${whose} was set back, and is followed`, { from: before, to: after });
     // The log says itself if it cannot be written.
     void audit.record({
       eventType: 'SettingsChanged',

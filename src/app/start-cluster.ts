@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BusRefused, NatsBus } from '../bus/nats.ts';
 import { PostgresBus } from '../bus/postgres.ts';
+import type { ClusterClock } from '../cluster/clock.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
 import { type Money, openMoney } from '../cluster/money.ts';
 import type { ClusterPolicies } from '../cluster/policies.ts';
@@ -13,10 +14,9 @@ import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import type { Routing } from '../cluster/routing.ts';
 import { shareLogs } from '../cluster/shared-logs.ts';
 import { openShelf, type Shelf } from '../cluster/shelf.ts';
-import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { openStates, type States } from '../cluster/states.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
-import { assert, fail, ok, type Result } from '../core/base/result.ts';
+import { assert, fail, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
@@ -60,6 +60,8 @@ import type { Threads } from './start-threads.ts';
 
 /** The parts that only a gateway in a cluster has. */
 export type Cluster = {
+  /** The time that all gateways have in common. */
+  readonly clock: ClusterClock;
   readonly membership: KeptMembership;
   readonly members: MemberStore;
   readonly bus: NatsBus | PostgresBus;
@@ -96,24 +98,19 @@ const SHARE_HEADS_EVERY_MS = 2_000;
 export async function openCluster(
   context: StartContext,
   { database, onError, policyPath, signingKeys, store }: Resources,
-  { audit, threads }: Threads,
+  { audit, clock: shown, clusterClock: clock, threads }: Threads,
 ): Promise<Cluster> {
   const { config, log, wait, closers, run } = context;
   const url = config.SVC_DATABASE_URL;
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
-  assert(run !== undefined, 'a gateway of a cluster has a run');
+  assert(run !== undefined && clock !== undefined, 'a gateway of a cluster has a run, and its clock');
   const policyVersion = (): string => shelf.policies.version ?? shelf.inForce.policies.version;
   const reportOf = () => ({
     ...{ policyVersion: policyVersion(), auditHead: audit.head, isOnBus: bus.isConnected },
     applied: states.log.acted,
   });
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
-  // Outages are logged by the other connections of this gateway, and by its membership.
-  const quiet = { info: () => undefined, warn: () => undefined };
-  const postgres = new Postgres(
-    { url, ...POSTGRES_DEFAULTS, maxConnections: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
-    quiet,
-  );
+  const postgres = singleConnection(url);
   closers.add('the membership of the cluster', () => postgres.close());
   const pool = database.postgres;
   const trouble = (): string | undefined => pool.trouble;
@@ -122,6 +119,8 @@ export async function openCluster(
   closers.add('the bus of the cluster', () => bus.close());
   const settles = (): Settlement | undefined => settlementOf(store, log);
   const members = createPostgresMembers({ postgres, pool, run, leaseMs: LEASE_MS, settles });
+  await wait.value(() => compared(clock, members), trouble);
+  shown.begin();
   const replicas = new Replicas(onError);
   let end: () => void = () => undefined;
   const replaced = new Promise<void>((resolve) => {
@@ -133,14 +132,14 @@ export async function openCluster(
     void states.log.follow();
   };
   const membership = keepMembership(context, {
-    ...{ run, name, members, replicas, threads, reportOf, follow, onBeat, onReplaced: end },
+    ...{ run, name, members, clock, replicas, threads, reportOf, follow, onBeat, onReplaced: end },
   });
   shareHeads(closers, audit, membership);
-  const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
+  const peers = new ClusterPeers({ bus, membership, clock, onError });
   peers.serve('signing-key', async () => ({ kid: signingKeys.signer().kid }));
   const logStore = createPostgresLog({ postgres: pool, run, leaseMs: LEASE_MS });
   const states = openStates({
-    ...{ membership, members, bus, peers, replicas, threads, log, onError, run, logStore },
+    ...{ membership, members, clock, bus, peers, replicas, threads, log, onError, run, logStore },
     whole: await wait.value(() => logStore.whole(), trouble),
     findAgents: (credentials) => findAgents(pool, credentials),
     own: { agents: createEmbeddedAgents(store), states: createEmbeddedStates(store) },
@@ -166,7 +165,7 @@ export async function openCluster(
     usageIds: createPostgresUsageIds(pool, run),
   });
   const { policies, inForce } = shelf;
-  const shares = { membership, members, bus, peers, replicas, money, states, webhooks };
+  const shares = { clock, membership, members, bus, peers, replicas, money, states, webhooks };
   const parts = { ...shares, policies, policyStores, inForce, replaced };
   return {
     ...parts,
@@ -178,6 +177,15 @@ export async function openCluster(
         ...{ maxPending: config.SVC_MAX_PENDING, closers, log, onError, threads, audit, ...decisions, receive },
       }),
   };
+}
+
+function singleConnection(url: string): Postgres {
+  // Outages are logged by the other connections of this gateway, and by its membership.
+  const quiet = { info: () => undefined, warn: () => undefined };
+  return new Postgres(
+    { url, ...POSTGRES_DEFAULTS, maxConnections: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    quiet,
+  );
 }
 
 function settlementOf(store: EmbeddedStore, log: Logger): Settlement | undefined {
@@ -251,7 +259,17 @@ type Joins = Pick<Resources, 'signingKeys' | 'onError'> & { readonly shelf: Shel
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, peers, replicas, money, states, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
+  {
+    clock,
+    membership,
+    members,
+    bus,
+    peers,
+    replicas,
+    money,
+    states,
+    webhooks,
+  }: Omit<Cluster, 'start' | 'route' | Shared>,
   { shelf, postgres, signingKeys, onError }: Joins,
 ): Cluster['start'] {
   const { config, log, wait, closers, signal } = context;
@@ -261,7 +279,7 @@ function startOf(
     membership.onChange(() => {
       governor.outage = outageOf(membership, config.SVC_CLUSTER_ON_OUTAGE);
     });
-    await untilClockIsRight(context, members, trouble);
+    await untilClockIsRight(context, members, clock, trouble);
     await started(bus);
     replicas.start();
     await wait.value(() => membership.start(), trouble);
@@ -308,6 +326,7 @@ type Kept = {
   readonly run: RunId;
   readonly name: string;
   readonly members: MemberStore;
+  readonly clock: ClusterClock;
   readonly replicas: Replicas;
   readonly threads: IoThreads;
   readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus' | 'applied'>;
@@ -318,12 +337,13 @@ type Kept = {
 
 function keepMembership(
   { config, log }: StartContext,
-  { run, name, members, replicas, threads, reportOf, follow, onBeat, onReplaced }: Kept,
+  { run, name, members, clock, replicas, threads, reportOf, follow, onBeat, onReplaced }: Kept,
 ): KeptMembership {
   return new KeptMembership({
     store: members,
     joining: { run, name, version: packageVersion(), protocols: PROTOCOLS, onOutage: config.SVC_CLUSTER_ON_OUTAGE },
     clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
+    clock,
     catchUp: async () => {
       const isApplied = await follow();
       const read = await replicas.refreshAll();
@@ -370,21 +390,23 @@ async function keptName(dataDir: string): Promise<string> {
 async function untilClockIsRight(
   { log, signal, wait }: StartContext,
   members: MemberStore,
+  clock: ClusterClock,
   trouble: () => string | undefined,
 ): Promise<void> {
   const endMs = performance.now() + WAIT_FOR_CLOCK_MS;
   for (;;) {
-    const aheadMs = await wait.value(() => aheadOf(members), trouble);
-    if (Math.abs(aheadMs) <= MAX_SKEW_MS) return;
-    const off = `the clock of this gateway is ${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`;
+    await wait.value(() => compared(clock, members), trouble);
+    const { skewMs, isOff } = clock;
+    if (!isOff) return;
+    const off = `the clock of this gateway is ${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database's`;
     if (performance.now() > endMs) throw new StartError(`${off}; set it right, for example by NTP`);
     log.warn(`${off}; waiting until it is right`, { upToSecs: WAIT_FOR_CLOCK_MS / 1000 });
     await sleep(LOOK_AT_CLOCK_MS, undefined, { signal });
   }
 }
 
-async function aheadOf(members: MemberStore): Promise<Result<number, Fault>> {
-  const askedMs = Date.now();
-  const theirs = await members.now();
-  return theirs.ok ? ok(Math.round((askedMs + Date.now()) / 2 - theirs.value)) : theirs;
-}
+const compared = (clock: ClusterClock, members: MemberStore): Promise<Result<number, Fault>> =>
+  clock.compare(
+    () => members.now(),
+    (answer) => (answer.ok ? answer.value : undefined),
+  );

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { targetOf } from '../audit-log/witness/target.ts';
 import { Witnesses } from '../audit-log/witness/witnesses.ts';
 import { readSinkFile } from '../audit-sinks/sink-file.ts';
+import { ClusterClock } from '../cluster/clock.ts';
 import { homeOf } from '../cluster/run.ts';
 import type { Config } from '../config/config.ts';
 import { schemeOf, tlsPathsOf } from '../config/urls.ts';
@@ -28,6 +29,8 @@ import type { StartContext } from './start-context.ts';
 
 export type Threads = {
   readonly clock: WallClock;
+  /** In a cluster: what `clock` goes by. */
+  readonly clusterClock: ClusterClock | undefined;
   readonly audit: AuditLink;
   readonly threads: IoThreads;
   readonly supervisor: Supervisor;
@@ -60,7 +63,8 @@ export function createThreads(
   tls: TlsFiles | undefined,
   onUnwritable: (reason: string) => void,
 ): Threads {
-  const clock = createClock();
+  const clusterClock = run && new ClusterClock();
+  const clock = createClock(clusterClock?.nowMs);
   const threads = new IoThreads();
   const onTrouble = (trouble: Trouble): void => {
     logTrouble(trouble, config, log);
@@ -89,7 +93,7 @@ export function createThreads(
   closers.add('the audit sinks', (grace) => sinks.close(grace.leftMs(LEAST_SINK_GRACE_MS)));
   // Closed last, when everything is written: Node.js aborts the process if a thread ends with open sockets.
   closers.add('I/O threads that did not finish; everything is written', () => supervisor.endIo());
-  return { clock, audit, threads, supervisor, witnesses, sinks, tls };
+  return { clock, clusterClock, audit, threads, supervisor, witnesses, sinks, tls };
 }
 
 /**

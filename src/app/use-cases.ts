@@ -1,7 +1,6 @@
 /** The implementation of each use case. */
 
 import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.ts';
-import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { SharedTickets } from '../cluster/tickets.ts';
 import type { Config } from '../config/config.ts';
 import { orgInReach } from '../core/access.ts';
@@ -165,9 +164,9 @@ async function withOthers(
   return missing.length === 0 ? merged : { ...merged, isIncomplete: true };
 }
 
-function stateOf({ membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_clock' {
+function stateOf({ clock, membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_clock' {
   if (!membership.isLeased) return 'unreachable';
-  return Math.abs(membership.skewMs) > MAX_SKEW_MS ? 'wrong_clock' : 'reachable';
+  return clock.isOff ? 'wrong_clock' : 'reachable';
 }
 
 /** Operations that take something away from an account or its keys, and the copies they affect. */

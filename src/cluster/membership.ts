@@ -1,7 +1,7 @@
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Beat, Joining, Member, MemberStore, Membership, RunId } from '../ports/cluster.ts';
-import { MAX_SKEW_MS } from './skew.ts';
+import type { ClusterClock } from './clock.ts';
 
 /** Two clocks: one that nobody sets, and one that goes on while the machine is suspended. */
 export type Clocks = { readonly steadyMs: () => number; readonly wallMs: () => number };
@@ -10,6 +10,8 @@ export type KeepMembershipOptions = {
   readonly store: MemberStore;
   readonly joining: Joining;
   readonly clocks: Clocks;
+  /** Each beat compares it with the database's. */
+  readonly clock: ClusterClock;
   /** Reads everything again that other gateways may have changed. Called when the lease was over. */
   readonly catchUp: () => Promise<Result<void, Fault>>;
   readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus' | 'applied'>;
@@ -51,7 +53,7 @@ export class KeptMembership implements Membership {
   #isCutOff = false;
   #isReplaced = false;
   #isStopped = false;
-  #skewMs = 0;
+  #isClockOff = false;
   #tidiedAtMs = -Infinity;
   #isTidying = false;
   #beating: Promise<void> | undefined;
@@ -83,10 +85,6 @@ export class KeptMembership implements Membership {
 
   get isReplaced(): boolean {
     return this.#isReplaced;
-  }
-
-  get skewMs(): number {
-    return this.#skewMs;
   }
 
   get unreachedMs(): number {
@@ -178,16 +176,20 @@ export class KeptMembership implements Membership {
   }
 
   async #beatOnce(): Promise<void> {
-    const { store, clocks, catchUp, hasCaughtUp, reportOf, joining } = this.#options;
+    const { store, clocks, clock, catchUp, hasCaughtUp, reportOf, joining } = this.#options;
     if (this.#isReplaced || this.#isStopped) return;
     const sent = { steadyMs: clocks.steadyMs(), wallMs: clocks.wallMs() };
-    const beaten = await store.beat({ ...reportOf(), skewMs: this.#skewMs, isCaughtUp: hasCaughtUp() });
+    const beaten = await clock.compare(
+      () => store.beat({ ...reportOf(), skewMs: clock.skewMs, isCaughtUp: hasCaughtUp() }),
+      (answer) => (answer.ok ? this.#beatenAtMs(answer.value) : undefined),
+    );
     if (!beaten.ok) {
       if (beaten.fault.kind === 'replaced') return this.#replaced();
       if (beaten.fault.kind === 'unknown_run') await store.join(joining);
       return this.#noticeOutage();
     }
     this.#reachedAtMs = clocks.steadyMs();
+    this.#noteClock();
     if (this.#hadLapsed(beaten.value)) this.#leaseEnds = ENDED;
     // Else what was revoked while this run was away would be decided by once more.
     if ((!this.isLeased || this.#isCutOff) && !(await catchUp()).ok) return;
@@ -230,7 +232,6 @@ export class KeptMembership implements Membership {
     this.#isTidying = true;
     this.#tidiedAtMs = nowMs;
     try {
-      await this.#compareClocks();
       await this.#options.store.tidy();
     } catch (error) {
       this.#options.log.warn('tidying the tables of the cluster failed', { error: String(error) });
@@ -239,15 +240,17 @@ export class KeptMembership implements Membership {
     }
   }
 
-  async #compareClocks(): Promise<void> {
-    const { store, clocks } = this.#options;
-    const askedMs = clocks.wallMs();
-    const theirs = await store.now();
-    if (!theirs.ok) return;
-    const ahead = (askedMs + clocks.wallMs()) / 2 - theirs.value;
-    if (Math.abs(ahead) > MAX_SKEW_MS && Math.abs(this.#skewMs) <= MAX_SKEW_MS)
-      this.#options.log.warn('the clock of this gateway is wrong', { aheadOfDatabaseMs: Math.round(ahead) });
-    this.#skewMs = Math.round(ahead);
+  /** The database has extended the lease by this time of its clock. */
+  #beatenAtMs(members: readonly Member[]): number | undefined {
+    const own = members.find(({ run }) => run === this.self);
+    return own && own.leaseUntilMs - LEASE_MS;
+  }
+
+  #noteClock(): void {
+    const { clock, log } = this.#options;
+    if (clock.isOff && !this.#isClockOff)
+      log.warn('the clock of this gateway is wrong', { aheadOfDatabaseMs: clock.skewMs });
+    this.#isClockOff = clock.isOff;
   }
 
   #replaced(): void {

@@ -8,6 +8,7 @@ import type { Fault } from '../core/fault.ts';
 import type { OpView, Signal, SignalMessage } from '../core/views.ts';
 import type { Bus, Membership } from '../ports/cluster.ts';
 import type { Entry, LogRow } from '../ports/cluster-log.ts';
+import type { Clock } from '../ports/ports.ts';
 import type { AppliedEverywhere } from './applied.ts';
 import { proposed, type SharedLog } from './log.ts';
 import { homeOf } from './run.ts';
@@ -43,7 +44,7 @@ export type SharedOrdersOptions = {
   readonly everywhere: Pick<AppliedEverywhere, 'pass'>;
   readonly membership: Membership;
   readonly bus: Bus;
-  readonly wallMs: () => number;
+  readonly clock: Clock;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -246,7 +247,7 @@ export class SharedOrders {
     if (orgIds.size > 1) return fail({ kind: 'ambiguous', opId, orgIds: [...orgIds] });
     if (newestOf(known)?.signal === 'terminate' && trigger !== 'terminate')
       return fail({ kind: 'invalid_transition', opId, from: 'terminated', trigger });
-    const nowMs = this.#options.wallMs();
+    const nowMs = this.#options.clock.nowMs();
     const sequence = this.nextSequence(nowMs);
     for (const { home } of targets) {
       const recorded = await record(lineageOfOrg(orgId), home);
@@ -274,7 +275,7 @@ export class SharedOrders {
   ): Promise<readonly string[]> {
     const orgId = asked ?? principal.orgId ?? null;
     if (trigger === 'complete' || away.length === 0 || this.#rows.size + away.length > MAX_ORDERS_OF_ABSENT) return [];
-    const nowMs = this.#options.wallMs();
+    const nowMs = this.#options.clock.nowMs();
     const base = { opId, orgId, signal: trigger, isForHome: true, actor: principal.subject, atMs: nowMs } as const;
     const entries = away.map((home): Entry => {
       const body: Order = { ...base, home, sequence: this.nextSequence(nowMs) };
@@ -346,7 +347,7 @@ export class SharedOrders {
 
   /** Removes old orders to operations of runs that have ended. */
   tidy(): void {
-    const lostMs = this.#options.wallMs() - KEPT_MS;
+    const lostMs = this.#options.clock.nowMs() - KEPT_MS;
     const members = new Set(this.#options.membership.others().map(({ run }) => homeOf(run)));
     let removed = 0;
     for (const known of [...this.#rows.values()]) {

@@ -13,12 +13,14 @@ import type {
   QuestionKind,
   RunId,
 } from '../ports/cluster.ts';
+import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
 
 export type ClusterPeersOptions = {
   readonly bus: Bus;
   readonly membership: Membership;
-  readonly wallMs: () => number;
+  /** The time of the database. */
+  readonly clock: Clock;
   /** Questions that may wait for answers at once. */
   readonly maxAsked?: number;
   readonly onError: (error: unknown, doing: string) => void;
@@ -39,7 +41,7 @@ const LONGER: Readonly<Partial<Record<QuestionKind, number>>> = {
   /** Whether an operation is there: of one that is stopped, it is not known. */
   whose: 250,
 };
-/** The clocks of two gateways are compared with the database's every few seconds only. */
+/** Two gateways know the time of the database with different exactness. */
 const CLOCKS_DIFFER_MS = 250;
 const MAX_ASKED = 10_000;
 /** Questions that are being answered. */
@@ -152,7 +154,7 @@ export class ClusterPeers implements Peers {
     this.#lastId += 1;
     const id = this.#lastId;
     const withinMs = LONGER[kind] ?? WITHIN_MS;
-    const untilMs = this.#databaseMs() + withinMs;
+    const untilMs = this.#options.clock.nowMs() + withinMs;
     if (runs.length === 0 || !bus.send(to, { type: 'ask', id, kind, asked, untilMs })) return Promise.resolve();
     return new Promise((resolve) => {
       const missing = new Set(runs);
@@ -195,7 +197,7 @@ export class ClusterPeers implements Peers {
     try {
       const member = this.#memberOf(from) ?? (await this.#newMember(from));
       // Questions of a replaced run no longer count; and the askers of late ones have been told that nobody knows.
-      if (member === undefined || this.#databaseMs() > untilMs + CLOCKS_DIFFER_MS) return;
+      if (member === undefined || this.#options.clock.nowMs() > untilMs + CLOCKS_DIFFER_MS) return;
       const server = this.#servers.get(kind);
       if (server === undefined) return refuse('unknown_kind');
       const answer = await server(asked as never, member);
@@ -224,10 +226,5 @@ export class ClusterPeers implements Peers {
     const member = this.#memberOf(run);
     if (member === undefined && this.#strangers.size < MAX_STRANGERS) this.#strangers.add(run);
     return member;
-  }
-
-  #databaseMs(): number {
-    const { membership, wallMs } = this.#options;
-    return wallMs() - membership.skewMs;
   }
 }

@@ -5,6 +5,7 @@ import type { Fault } from '../core/fault.ts';
 import type { OpsRegistry } from '../core/ops/ops.ts';
 import type { OpView } from '../core/views.ts';
 import type { Decided, Membership, Peers, RunId, Unconfirmed } from '../ports/cluster.ts';
+import type { Clock } from '../ports/ports.ts';
 import { gatherOps } from './op-listing.ts';
 import { PerSecond } from './per-second.ts';
 import { homeOf } from './run.ts';
@@ -38,7 +39,8 @@ export type RoutingOptions = {
   readonly resume: (io: number, id: number, command: Command) => void;
   readonly answer: (io: number, id: number, reply: Replies[CommandType], elsewhere: Elsewhere | undefined) => void;
   readonly steadyMs: () => number;
-  readonly wallMs: () => number;
+  /** The time of the database. */
+  readonly clock: Clock;
   readonly warn: (message: string) => void;
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -360,8 +362,8 @@ export class Routing {
 
   /** Picks, from gateways that did not answer, those whose operations may still be there. */
   #doubtful(missing: readonly string[]): readonly string[] {
-    const { membership, wallMs } = this.#options;
-    const lostMs = wallMs() - membership.skewMs - MAY_RETURN_MS;
+    const { membership, clock } = this.#options;
+    const lostMs = clock.nowMs() - MAY_RETURN_MS;
     const others = membership.others();
     return missing.filter((missed) =>
       others.some(({ name, state, leaseUntilMs }) => name === missed && (state === 'live' || leaseUntilMs > lostMs)),

@@ -10,7 +10,7 @@ import type { Membership } from '../ports/cluster.ts';
 
 export type SharedApprovalsOptions = {
   readonly governor: Governor;
-  readonly membership: Pick<Membership, 'self' | 'others' | 'skewMs'>;
+  readonly membership: Pick<Membership, 'self' | 'others'>;
   readonly commands: { ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]> };
   /** Wakes those who wait for the approval. */
   readonly onChanged: (approval: Approval) => void;
@@ -64,7 +64,6 @@ export class SharedApprovals {
     const changes: Promise<void>[] = [];
     for (const approval of changing(governor.approvalContext, now)) {
       if (changes.length === CHANGES_A_TICK) break;
-      if (isDue(approval, now) && approval.expiresAtMs > this.#databaseMs()) continue; // by the clock that all share
       const isLate = isDue(approval, now) && approval.expiresAtMs + LATE_MS < now;
       if (isOwn || isLate) changes.push(this.#change(approval, { type: 'tick-approvals', most: 1, only: approval.id }));
     }
@@ -90,10 +89,6 @@ export class SharedApprovals {
     void adopted.then((reply) => {
       if (reply.ok && reply.value.isDecided) void this.#follow(id);
     });
-  }
-
-  #databaseMs(): number {
-    return this.#options.nowMs() - this.#options.membership.skewMs;
   }
 
   /** The first of those that take part. */

@@ -16,6 +16,7 @@ import type { Logger } from '../system/log.ts';
 import type { HaltKeeper, HaltSharing, OwnCommands } from '../use-cases/halts.ts';
 import { SharedAgents, type SharedAgentsOptions } from './agent-lookup.ts';
 import { AppliedEverywhere } from './applied.ts';
+import type { ClusterClock } from './clock.ts';
 import { LogDecisions } from './decisions.ts';
 import { proposed, SharedLog } from './log.ts';
 import { LogFollower, type Told } from './log-follower.ts';
@@ -34,6 +35,7 @@ export type StatesStart = {
   readonly own: { readonly agents: Pick<AgentStore, 'load'>; readonly states: DecisionStore };
   readonly members: Pick<MemberStore, 'noteUnconfirmed'>;
   readonly membership: Membership;
+  readonly clock: ClusterClock;
   readonly bus: Bus;
   readonly peers: Peers;
   readonly replicas: Replicas;
@@ -117,7 +119,7 @@ export function openStates(start: StatesStart): States {
     onRevoked: (agent) => follower.revoke(agent),
     steadyMs: () => performance.now(),
   });
-  const orders = new SharedOrders({ log, everywhere, membership, bus, wallMs: Date.now, onError });
+  const orders = new SharedOrders({ log, everywhere, membership, bus, clock: start.clock, onError });
   orders.restore(whole.states);
   follower.tell({ agents, orders });
   return statesOf(start, { log, everywhere, agents, orders }, follower);
@@ -146,7 +148,7 @@ function statesOf(
       remove: (key) => save({ kind: 'agents', id: key, body: null }),
     },
     store: storeOf(own.states, whole, brings.states, save),
-    halting: haltingOf(membership, peers, () => approvals),
+    halting: haltingOf(peers, () => approvals),
     share: (governor, clock) => {
       agents.keepIn(governor.agents);
       const nowMs = (): number => clock.nowMs();
@@ -190,12 +192,7 @@ const patienceOf =
     return membership.isLeased ? ORDERED_WITHIN_MS : TRIED_WITHIN_MS;
   };
 
-const haltingOf = (
-  membership: Membership,
-  peers: Peers,
-  approvals: () => SharedApprovals | undefined,
-): HaltSharing => ({
-  databaseMs: () => Date.now() - membership.skewMs,
+const haltingOf = (peers: Peers, approvals: () => SharedApprovals | undefined): HaltSharing => ({
   opsElsewhere: async (id, without) => {
     const asked = await peers.askAll('halted', { id }, undefined, without);
     return asked.ok ? asked.value.answers.reduce((sum, { answer }) => sum + answer.affected, 0) : 0;

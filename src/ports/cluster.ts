@@ -98,8 +98,6 @@ export type Membership = {
   readonly isLeased: boolean;
   /** How long ago the database was last reached. */
   readonly unreachedMs: number;
-  /** How far the clock of this gateway is ahead of the database's. */
-  readonly skewMs: number;
   /** Reads who takes part now, by a reading that begins after the call. False: the database could not be asked. */
   lookAgain(): Promise<boolean>;
   onChange(listener: () => void): void;

@@ -16,6 +16,8 @@ export type WallClock = Clock & {
    * and returns from which time to which, in milliseconds since the Unix epoch. Undefined: there is nothing to follow.
    */
   follow(): StepBack | undefined;
+  /** Goes to where the wall clock is, at once. Call it before anything was decided by it. */
+  begin(): void;
 };
 
 export type StepBack = { readonly fromMs: number; readonly toMs: number };
@@ -57,6 +59,10 @@ export function createClock(
   };
   return {
     nowMs: read,
+    begin() {
+      nowMs = wallMs();
+      readAtMs = monotonicMs();
+    },
     follow() {
       const shownMs = read();
       const wall = wallMs();
@@ -80,4 +86,29 @@ export function createSteadyClock(
 ): Clock {
   const startMs = wallMs() - monotonicMs();
   return { nowMs: () => Math.floor(startMs + monotonicMs()) };
+}
+
+/** The time of another machine, read off a clock of one's own. */
+export class ComparedClock implements Clock {
+  readonly #own: Clock;
+  /** How far the other machine is ahead. */
+  #aheadMs = 0;
+
+  constructor(own: Clock) {
+    this.#own = own;
+  }
+
+  readonly nowMs = (): number => this.#own.nowMs() + this.#aheadMs;
+
+  /** Asks something whose answer has the other's time. Call it every few seconds: clocks are set. */
+  async compare<T>(ask: () => Promise<T>, theirsOf: (answer: T) => number | undefined): Promise<T> {
+    const askedMs = this.#own.nowMs();
+    const answer = await ask();
+    const theirsMs = theirsOf(answer);
+    if (theirsMs === undefined) return answer;
+    // The other machine read its clock at some moment in between. No more is known, so a difference that fits is kept.
+    const [leastMs, mostMs] = [theirsMs - this.#own.nowMs(), theirsMs - askedMs];
+    if (this.#aheadMs < leastMs || this.#aheadMs > mostMs) this.#aheadMs = Math.round((leastMs + mostMs) / 2);
+    return answer;
+  }
 }

@@ -1,4 +1,4 @@
-import { assert, fail, ok, type Result } from '../core/base/result.ts';
+import { assert, ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { GATEWAY } from '../core/halts/commands.ts';
@@ -23,8 +23,6 @@ type Released = Extract<Replies['release-halt'], { readonly ok: true }>['value']
 
 /** In a cluster, halts are shared by all gateways. */
 export type HaltSharing = {
-  /** The time of the database, which all gateways have in common. */
-  databaseMs(): number;
   /** How many operations the other gateways have stopped or resumed because of it, once they have. */
   opsElsewhere(id: string, without: readonly string[]): Promise<number>;
   /** Has the approvals follow it that it covers, or has covered. */
@@ -59,9 +57,6 @@ const MAX_ADOPTED = 1_000;
 /** Faults after which a command has been applied and taken back. */
 const UNDONE: readonly Fault['kind'][] = ['audit_unavailable', 'store_unreachable', 'internal'];
 
-/** By the clock of this gateway it is over, and by the database's not. */
-const NOT_YET = fail({ kind: 'conflict', detail: 'the halt has not expired yet' } as const);
-
 /**
  * Halts as an operator orders them. The halt is in force with the first command; what runs is then stopped in slices,
  * so that a hundred thousand operations hold nobody up. The answer waits for all of it (docs/spec.md, Halts).
@@ -90,18 +85,7 @@ export class HaltKeeper {
     return { ...done, value: { ...done.value, match: this.#deps.matchOf(scope) } };
   }
 
-  release(principal: Principal, id: string, reason: string): Promise<Reply<HaltOutcome>> {
-    return this.#release(principal, id, reason, undefined);
-  }
-
-  /** With `expiresAtMs`, not before the clock of the database says so. */
-  async #release(
-    principal: Principal,
-    id: string,
-    reason: string,
-    expiresAtMs: number | undefined,
-  ): Promise<Reply<HaltOutcome>> {
-    if (expiresAtMs !== undefined && expiresAtMs > (this.#deps.shared?.databaseMs() ?? Infinity)) return NOT_YET;
+  async release(principal: Principal, id: string, reason: string): Promise<Reply<HaltOutcome>> {
     const released: Reply<Released> = await this.#deps.commands.ask({ type: 'release-halt', principal, id, reason });
     if (!released.ok) {
       // In force again. Operations begun between the release and its undoing are stopped like earlier ones.
@@ -170,13 +154,13 @@ export class HaltKeeper {
 
   /** Releases the halts whose time is over. Call it often; a halt that is being released is left alone. */
   async releaseExpired(expired: readonly Halt[]): Promise<void> {
-    for (const { id, expiresAtMs } of expired) {
+    for (const { id } of expired) {
       if (this.#expiring.has(id)) continue;
       this.#expiring.add(id);
       try {
-        const released = await this.#release(GATEWAY, id, 'expired', expiresAtMs);
+        const released = await this.release(GATEWAY, id, 'expired');
         // An outage of a store is logged as such, and the next call tries again.
-        if (!released.ok && released !== NOT_YET && released.fault.kind !== 'store_unreachable')
+        if (!released.ok && released.fault.kind !== 'store_unreachable')
           this.#deps.onError(released.fault, 'releasing an expired halt');
       } catch (error) {
         this.#deps.onError(error, 'releasing an expired halt');

@@ -20,6 +20,7 @@ describe('following the clock', () => {
       },
       {
         clock: createClock(),
+        clusterClock: undefined,
         audit: { record: async (draft: object) => (told.push(draft), { ok: true, value: undefined }) } as never,
       },
       {

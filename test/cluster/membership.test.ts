@@ -1,5 +1,6 @@
 /** The lease of one gateway, by a database whose answers the tests hold back. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ClusterClock } from '../../src/cluster/clock.ts';
 import { KeptMembership } from '../../src/cluster/membership.ts';
 import type { Member, MemberStore, RunId } from '../../src/ports/cluster.ts';
 
@@ -25,7 +26,11 @@ function open(more: Partial<MemberStore> = {}) {
     join: async () => done,
     beat: async () => {
       table.beats += 1;
-      return { ok: true, value: table.members };
+      const untilMs = Date.now() + 5_000;
+      return {
+        ok: true,
+        value: table.members.map((each) => ({ ...each, leaseUntilMs: each.leaseUntilMs || untilMs })),
+      };
     },
     tidy: async () => done,
     noteUnconfirmed: async () => done,
@@ -35,12 +40,14 @@ function open(more: Partial<MemberStore> = {}) {
     ...more,
   };
   const warnings: string[] = [];
+  const clock = new ClusterClock();
   /** Each is called when it is over; the first one is at once. */
   const catchUps: (() => void)[] = [];
   const membership = new KeptMembership({
     store,
     joining: { run: 'one' as RunId, name: 'one', version: '1', protocols: [1, 1], onOutage: 'serve' },
     clocks: { steadyMs: () => Date.now(), wallMs: () => Date.now() },
+    clock,
     catchUp: async () => {
       await new Promise<void>((resolve) => {
         catchUps.push(resolve);
@@ -55,7 +62,7 @@ function open(more: Partial<MemberStore> = {}) {
     log: { info: () => undefined, warn: (message) => void warnings.push(message) },
   });
   onTestFinished(() => membership.stop());
-  return { membership, store, table, warnings, catchUps };
+  return { membership, clock, store, table, warnings, catchUps };
 }
 
 describe('a member of a cluster', () => {
@@ -106,11 +113,31 @@ describe('a member of a cluster', () => {
     expect(membership.isLeased).toBe(true);
   });
 
+  test('knows the time of the database by its beats, wherever its own clock is set', async () => {
+    const databaseMs = (): number => performance.now() + 3_000;
+    const { membership, clock, warnings } = open({
+      beat: async () => ({ ok: true, value: [{ ...memberOf('one'), leaseUntilMs: databaseMs() + 5_000 }] }),
+    });
+    await membership.start();
+    const startMs = performance.now();
+    expect([clock.nowMs() - startMs, clock.skewMs]).toEqual([3_000, -3_000]);
+    for (const [wallMs, skewMs] of [
+      [86_400_000, 86_397_000],
+      [-86_400_000, -86_405_000],
+    ] as const) {
+      vi.setSystemTime(wallMs);
+      expect(clock.nowMs()).toBe(databaseMs());
+      await vi.advanceTimersByTimeAsync(2_000);
+      expect([clock.nowMs(), clock.skewMs]).toEqual([databaseMs(), skewMs]);
+    }
+    expect(warnings).toEqual(['the clock of this gateway is wrong']);
+  });
+
   test('looks for others anew, though an answer of before is on its way', async () => {
     const { membership, store, table } = open();
     await membership.start();
     let answer: () => void = () => undefined;
-    const before = table.members;
+    const before = [{ ...memberOf('one'), leaseUntilMs: 6_000 }];
     vi.spyOn(store, 'beat').mockImplementationOnce(async () => {
       await new Promise<void>((resolve) => {
         answer = resolve;

@@ -17,8 +17,8 @@ describe('a question to another gateway', () => {
   let two: FakeMember;
   let errors: unknown[];
   let served: unknown[];
-  const peersOf = ({ bus, membership }: FakeMember, auditId: number) => {
-    const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError: (error) => errors.push(error) });
+  const peersOf = ({ bus, membership, clock }: FakeMember, auditId: number) => {
+    const peers = new ClusterPeers({ bus, membership, clock, onError: (error) => errors.push(error) });
     peers.serve('decide', async (asked) => {
       served.push(asked);
       return answer(auditId);
@@ -82,14 +82,14 @@ describe('a question to another gateway', () => {
 
   test('is dropped if it comes too late by the clock of the database', async () => {
     peersOf(two, 2);
-    two.membership.skewMs = 4_000; // its own clock is ahead
+    two.clock.aheadMs = -4_000;
     const asked = peersOf(one, 1).ask(two.run, 'decide', ASKED);
     const [question] = cluster.take();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await asked).toEqual(unreachable('two'));
     cluster.deliver(question!);
     expect(served.length).toBe(1); // for that gateway no more than a second has passed
-    two.membership.skewMs = 0;
+    two.clock.aheadMs = 0;
     cluster.deliver(question!);
     expect(served.length).toBe(1);
   });
@@ -188,7 +188,7 @@ describe('a question to another gateway', () => {
   });
 
   test('is refused where too many wait already', async () => {
-    const peers = new ClusterPeers({ ...one, wallMs: Date.now, maxAsked: 2, onError: (error) => errors.push(error) });
+    const peers = new ClusterPeers({ ...one, maxAsked: 2, onError: (error) => errors.push(error) });
     const asked = [1, 2].map(() => peers.ask(two.run, 'decide', ASKED));
     expect(await peers.ask(two.run, 'decide', ASKED)).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
     await vi.advanceTimersByTimeAsync(1_000);

@@ -58,7 +58,7 @@ class Gateway {
   readonly #waiting = new Map<number, (answer: Answer) => void>();
 
   constructor(cluster: FakeCluster, name: string) {
-    const { bus, membership, run } = cluster.join(name);
+    const { bus, membership, clock, run } = cluster.join(name);
     this.run = run;
     this.home = homeOf(run);
     const onError = (error: unknown): void => {
@@ -70,7 +70,7 @@ class Gateway {
       return this.governor.apply<CommandType>(command as never, 1_000).reply;
     };
     this.routing = new Routing({
-      peers: new ClusterPeers({ bus, membership, wallMs: Date.now, onError }),
+      peers: new ClusterPeers({ bus, membership, clock, onError }),
       membership,
       ops: this.governor.ops,
       lookup: {
@@ -84,7 +84,7 @@ class Gateway {
       resume: (_, id, command) => this.#waiting.get(id)?.({ reply: decide(command), elsewhere: undefined }),
       answer: (_, id, reply, elsewhere) => this.#waiting.get(id)?.({ reply, elsewhere }),
       steadyMs: Date.now,
-      wallMs: Date.now,
+      clock,
       warn: (message) => this.warnings.push(message),
       onError,
     });

@@ -15,11 +15,11 @@ describe('the logs that gateways share', () => {
     const cluster = new FakeCluster();
     const asked: [name: string, request: LogRequest, orgId: string | null][] = [];
     const shared = ['one', 'two'].map((name) => {
-      const { bus, membership } = cluster.join(name);
+      const { bus, membership, clock } = cluster.join(name);
       const onError = (error: unknown): void => {
         throw error;
       };
-      const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
+      const peers = new ClusterPeers({ bus, membership, clock, onError });
       const read = async (request: LogRequest, orgId: string | null) => {
         asked.push([name, request, orgId]);
         const [, before] = /^before:(\d+)$/.exec(Buffer.from(request.cursor ?? '', 'base64url').toString()) ?? [];

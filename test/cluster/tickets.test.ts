@@ -18,7 +18,7 @@ describe('a ticket of another gateway', () => {
   let steadyMs: number;
 
   function ticketsAt(member: FakeMember, onRevoked: (listener: (subject: string) => void) => void): SharedTickets {
-    const { bus, membership } = member;
+    const { bus, membership, clock } = member;
     const good = new Set<string>();
     return new SharedTickets({
       own: {
@@ -36,7 +36,7 @@ describe('a ticket of another gateway', () => {
       peers: new ClusterPeers({
         bus,
         membership,
-        wallMs: Date.now,
+        clock,
         onError: (error) => {
           throw error;
         },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Replicas } from '../../src/cluster/replicas.ts';
 import type { Bus, ClusterMessage, Member, Membership, RunId } from '../../src/ports/cluster.ts';
+import type { Clock } from '../../src/ports/ports.ts';
 
 type Sent = { readonly from: RunId; readonly to: RunId | 'all'; readonly message: ClusterMessage };
 type Listener = (from: RunId, message: ClusterMessage) => void;
@@ -9,7 +10,9 @@ type Listener = (from: RunId, message: ClusterMessage) => void;
 export type FakeMember = {
   readonly run: RunId;
   readonly bus: Bus & { isConnected: boolean };
-  readonly membership: Membership & { isLeased: boolean; skewMs: number };
+  readonly membership: Membership & { isLeased: boolean };
+  /** The time of the database as this gateway knows it, ahead of it by so much. */
+  readonly clock: Clock & { aheadMs: number };
   /** Reads again after possible losses. */
   readonly gap: () => void;
   /** As this gateway sees the others, from now on. */
@@ -89,12 +92,12 @@ export class FakeCluster {
       onMessage: (listener: Listener) => void listeners.push(listener),
       onGap: (listener: () => void) => void gaps.push(listener),
     };
+    const clock = { aheadMs: 0, nowMs: () => Date.now() + clock.aheadMs };
     const membership = {
       self: run,
       name,
       isLeased: true,
       unreachedMs: 0,
-      skewMs: 0,
       others: () => others.filter(({ state }) => state !== 'retired'),
       leavers: () => others.filter(({ state }) => state === 'retired'),
       onChange: (listener: () => void) => void changes.push(listener),
@@ -104,6 +107,7 @@ export class FakeCluster {
       run,
       bus,
       membership,
+      clock,
       gap: () => gaps.forEach((listener) => listener()),
       see: (seen) => {
         others = seen;

@@ -125,20 +125,21 @@ export class LogGateway {
       steadyMs: () => 0,
     });
     this.agents.keepIn(this.governor.agents);
-    const wallMs = (): number => world.nowMs;
-    this.orders = new SharedOrders({ log: this.log, everywhere: this.everywhere, membership, bus, wallMs, onError });
+    const nowMs = (): number => world.nowMs;
+    const clock = { nowMs };
+    this.orders = new SharedOrders({ log: this.log, everywhere: this.everywhere, membership, bus, clock, onError });
     this.orders.follow(
       (_, message) => this.delivered.push(message),
       async (command) => this.#now(command) as Replies['control-op'],
     );
     this.governor.closedElsewhere = (agent, opId) => this.orders.closedElsewhere(agent, opId);
     this.#approvals = new SharedApprovals({
-      ...{ governor: this.governor, membership, onChanged: () => undefined, nowMs: wallMs, onError },
+      ...{ governor: this.governor, membership, onChanged: () => undefined, nowMs, onError },
       commands: { ask: (command) => this.decide(command as Command) as never },
     });
     this.decisions = new LogDecisions({
       ...{ log: this.log, everywhere: this.everywhere, orders: this.orders, governor: this.governor, ids },
-      ...{ turns: this.#approvals.turns, nowMs: wallMs, withinMs: () => 500 },
+      ...{ turns: this.#approvals.turns, nowMs, withinMs: () => 500 },
     });
     bus.onMessage((_, message) => {
       if (message.type === 'appended' && message.seq > this.log.applied && !this.isStopped) void this.log.follow();

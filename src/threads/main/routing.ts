@@ -6,7 +6,7 @@ import { ok } from '../../core/base/result.ts';
 import type { Governor } from '../../core/governor.ts';
 import type { Closing } from '../../ports/closing.ts';
 import type { Bus, Membership, Peers } from '../../ports/cluster.ts';
-import type { AuditLog } from '../../ports/ports.ts';
+import type { AuditLog, Clock } from '../../ports/ports.ts';
 import type { Logger } from '../../system/log.ts';
 import { openPeerDoor } from '../peer-door.ts';
 import { PEERS } from '../protocol.ts';
@@ -29,6 +29,8 @@ type Routed = Deciding & {
   readonly bus: Bus;
   readonly peers: Peers;
   readonly membership: Membership;
+  /** The time of the database. */
+  readonly clock: Clock;
   readonly lookup: AgentLookup;
   readonly orders: Pick<SharedOrders, 'give' | 'leave'>;
   readonly audit: AuditLog;
@@ -81,7 +83,6 @@ export function startRouting({
     orderAbsent: orderingAbsent({ orders, audit }),
     leaveOrder: (command, away) => orders.leave(command, away),
     steadyMs: () => performance.now(),
-    wallMs: Date.now,
     warn: (message) => log.warn(message),
   });
 }

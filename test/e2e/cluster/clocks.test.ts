@@ -1,0 +1,136 @@
+/** A cluster in which the clock of one gateway is a day off while it runs: what all share ends by the database's. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { type FaultyCluster, startFaultyCluster } from '../../support/faulty-cluster.ts';
+import type { TestGateway } from '../../support/gateway.ts';
+import { policyFile } from '../../support/policies.ts';
+import { withPostgres } from '../../support/postgres.ts';
+
+const newDatabase = withPostgres();
+const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+/** The machine is busy, and timers come by every second. */
+const LATE_MS = 20_000;
+/** A gateway alone follows a clock that was set back after 10 s. */
+const FOLLOWED_MS = 12_000;
+const BRIEF_MS = 8_000;
+const POLICY = `
+name: clocked
+scope: global
+rules:
+  - { id: brief, resources: ["brief*"], effect: require_approval, approval: { expires: 8s } }
+  - { id: pay, resources: ["pay*"], effect: require_approval, approval: { expires: 1h } }
+  - { id: all, actions: ["*"], effect: allow }
+budget: { org_daily_limit_usd: 100 }
+`;
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const ALLOWED = { decision: 'DECISION_ALLOW' };
+const PENDING = { decision: 'DECISION_PENDING' };
+
+/** Sees the time of an answer in that of this test, which shares the database's machine. */
+const isAbout = (atMs: number): unknown => ({
+  asymmetricMatch: (shown: unknown) => Math.abs(Date.parse(String(shown)) - atMs) < LATE_MS,
+});
+
+describe.each([
+  ['ahead', DAY_MS],
+  ['back', -DAY_MS],
+])('a gateway of a cluster whose clock is set %s by a day', (way, offsetMs) => {
+  let cluster: FaultyCluster;
+  let wrong: TestGateway;
+  let right: TestGateway;
+  let credentialToken: string;
+  let spans = 0;
+
+  beforeAll(async () => {
+    cluster = await startFaultyCluster({ policy: policyFile(POLICY, afterAll).path, databaseUrl: await newDatabase() });
+    [wrong, right] = cluster.gateways.map(({ running }) => running!) as [TestGateway, TestGateway];
+    const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+    credentialToken = (await right.call('POST', '/api/v1/agents', { agent })).body.credential_token;
+    cluster.gateways[0]!.setClock(offsetMs);
+    await eventually(async () =>
+      expect((await wrong.call('GET', '/readyz')).body).toMatchObject({ status: 'degraded', cluster: 'wrong_clock' }),
+    );
+    await sleep(FOLLOWED_MS);
+  });
+  afterAll(() => cluster?.close());
+
+  const check = async (gateway: TestGateway, resource: string, more: object = {}) => {
+    spans += 1;
+    const asked = { agent: AGENT, credentialToken, traceId: 't', spanId: `s${spans}`, action: 'tool.call', resource };
+    const path = '/svc.governance.v1.PolicyService/CheckAction';
+    return (await gateway.call('POST', path, { ...asked, ...more }, null)).body;
+  };
+  const approvalAt = async (gateway: TestGateway, id: string) =>
+    (await gateway.call('GET', `/api/v1/approvals/${id}`)).body.approval;
+  const approveAt = async (gateway: TestGateway, id: string) => {
+    const approved = await gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' });
+    expect([approved.status, approved.headers.get('svc-unconfirmed')]).toEqual([200, null]);
+  };
+  /** The order of the two, each way around. */
+  const bothWays = () =>
+    [
+      [wrong, right, 'wrong'],
+      [right, wrong, 'right'],
+    ] as const;
+
+  /** Both gateways answer so from this time on, and neither does before. */
+  const expectEnd = async (ended: string, untilMs: number, ask: (at: TestGateway) => Promise<string>) => {
+    let firstMs = Infinity;
+    await eventually(async () => {
+      const answers = await Promise.all([ask(wrong), ask(right)]);
+      if (answers.includes(ended)) firstMs = Math.min(firstMs, Date.now());
+      expect(answers).toEqual([ended, ended]);
+    });
+    expect(firstMs).toBeGreaterThan(untilMs - 500);
+    expect(Date.now()).toBeLessThan(untilMs + LATE_MS);
+  };
+
+  test('has approvals last as long as elsewhere, and be used once', async () => {
+    for (const [one, other, name] of bothWays()) {
+      const resource = `pay-${way}-${name}`;
+      const { approvalId: id } = await check(one, resource);
+      for (const at of [one, other])
+        expect(await approvalAt(at, id)).toMatchObject({
+          ...{ state: 'pending', requested_at: isAbout(Date.now()), expires_at: isAbout(Date.now() + HOUR_MS) },
+        });
+      await approveAt(other, id);
+      await sleep(2_000); // by then it would have ended where its time is over
+      for (const at of [one, other])
+        expect(await approvalAt(at, id)).toMatchObject({
+          ...{ state: 'approved', expires_at: isAbout(Date.now() + HOUR_MS) },
+        });
+      expect(await check(one, resource)).toMatchObject(ALLOWED);
+      for (const at of [one, other]) expect(await check(at, resource)).toMatchObject(PENDING);
+    }
+  });
+
+  test('ends approvals that nobody decides when their time is over, and not before', async () => {
+    const asked = await Promise.all(
+      bothWays().map(async ([one, , name]) => {
+        const untilMs = Date.now() + BRIEF_MS;
+        return { id: (await check(one, `brief-${way}-${name}`)).approvalId as string, untilMs };
+      }),
+    );
+    await Promise.all(
+      asked.map(({ id, untilMs }) =>
+        expectEnd('expired', untilMs, async (at) => (await approvalAt(at, id)).state as string),
+      ),
+    );
+  });
+
+  test('has halts end at all of them together', async () => {
+    for (const [one] of bothWays()) {
+      const untilMs = Date.now() + 6_000;
+      const halt = { scope: 'org:acme', reason: 'an incident', expires_at: new Date(untilMs).toISOString() };
+      const made = await one.call('POST', '/api/v1/halts', halt);
+      expect([made.status, made.headers.get('svc-unconfirmed')]).toEqual([201, null]);
+      await expectEnd('DECISION_ALLOW', untilMs, async (at) => (await check(at, 'web')).decision as string);
+    }
+  });
+
+  test('goes on within the caps of the day', async () => {
+    expect(await check(wrong, 'web', { estimatedCostUsd: 0.01 })).toMatchObject(ALLOWED);
+  });
+});
