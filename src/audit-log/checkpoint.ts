@@ -3,10 +3,12 @@
  * chain, and the anchor, which says what retention has deleted. An attacker who can change the log but lacks the key
  * cannot make them.
  */
+
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PeerHead } from '../core/audit/witness.ts';
+import { mappingIn } from '../core/base/mapping.ts';
 import { ifThereSync, replaceFileSync, syncDirectory, textIfThereSync, withOpenFile } from '../system/files.ts';
 import type { ChainHead } from './line.ts';
 
@@ -248,12 +250,9 @@ const parsedCheckpoint = (line: string): Checkpoint | undefined =>
 const hasShape = (shape: Readonly<Record<string, (raw: unknown) => boolean>>, raw: Readonly<Record<string, unknown>>) =>
   Object.entries(shape).every(([field, fits]) => fits(raw[field]));
 
+/** Undefined for what the gateway has not written. */
 function parsed<T extends object>(shape: Shape<T>, text: string): T | undefined {
-  try {
-    const raw = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
-    const isExact = Object.keys(raw ?? {}).every((field) => Object.hasOwn(shape, field));
-    return isExact && hasShape(shape, raw ?? {}) ? (raw as T) : undefined;
-  } catch {
-    return undefined; // Not JSON, so not written by the gateway.
-  }
+  const raw = mappingIn(text);
+  if (raw === undefined || !Object.keys(raw).every((field) => Object.hasOwn(shape, field))) return undefined;
+  return hasShape(shape, raw) ? (raw as T) : undefined;
 }

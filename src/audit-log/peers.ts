@@ -1,7 +1,9 @@
 /** The logs of the gateways of a cluster, each of which has signed what the others ended in (docs/audit-log.md). */
+
 import type { KeyObject } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import type { PeerHead } from '../core/audit/witness.ts';
+import { mappingIn } from '../core/base/mapping.ts';
 import { withOpenFile } from '../system/files.ts';
 import { isGenuineCheckpoint, readCheckpoints } from './checkpoint.ts';
 import { listSegments, readFully } from './segments.ts';
@@ -60,11 +62,8 @@ function newestName(directory: string): string | undefined {
   return undefined;
 }
 
+/** Undefined also for a damaged line: verifying the log says what is wrong with it. */
 function nameIn(line: string): string | undefined {
-  try {
-    const { gateway } = JSON.parse(line) as { readonly gateway?: unknown };
-    return typeof gateway === 'string' ? gateway : undefined;
-  } catch {
-    return undefined; // verifying the log says what is wrong with it
-  }
+  const gateway = mappingIn(line)?.gateway;
+  return typeof gateway === 'string' ? gateway : undefined;
 }

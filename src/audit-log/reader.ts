@@ -1,6 +1,8 @@
 /** Reads the audit log while a writer appends to it, or a copy of it (docs/spec.md, Audit). */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter } from '../core/audit/audit.ts';
+import { jsonIn } from '../core/base/mapping.ts';
 import type { Page } from '../core/base/page.ts';
 import { assert, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
@@ -255,13 +257,8 @@ const BEYOND_ASCII = /[\x80-\xff]/;
 const utf8Of = (line: string): string =>
   BEYOND_ASCII.test(line) ? Buffer.from(line, 'latin1').toString('utf8') : line;
 
-function entryOf(line: string): AuditEntry | undefined {
-  try {
-    return JSON.parse(utf8Of(line)) as AuditEntry;
-  } catch {
-    return undefined; // Changed since it was written.
-  }
-}
+/** Undefined for one that was changed since it was written. */
+const entryOf = (line: string): AuditEntry | undefined => jsonIn(utf8Of(line)) as AuditEntry | undefined;
 
 function csvLineOf(csv: Csv, line: string): string {
   const entry = entryOf(line);

@@ -3,6 +3,7 @@
  * text is the file's bytes read as latin1, so that a place in the text is a place in the file.
  */
 
+import { isMapping, mappingIn } from '../core/base/mapping.ts';
 import { quote } from '../core/base/text.ts';
 
 /** The text before each field's value, up to the actor; the rest is read only for patterns. */
@@ -87,18 +88,17 @@ export class LineScanner {
     return this.#text.charCodeAt(this.#starts[field]!) === LETTER_N;
   }
 
-  /** Parses the JSON that follows the fields; undefined if there is none. */
+  /**
+   * Parses the JSON that follows the fields; undefined if there is none, or it was changed since it was written, which
+   * `svc audit verify` reports.
+   */
   payload(): Readonly<Record<string, unknown>> | undefined {
     const from = this.#ends[FIELD.actor]!;
     const feed = this.#text.indexOf('\n', from);
     const rest = this.#text.slice(from, feed === -1 ? undefined : feed);
-    try {
-      // ,"payload":{…},"prev_hash":"…","hash":"…"}
-      const { payload } = JSON.parse(`{${Buffer.from(rest.slice(1), 'latin1').toString('utf8')}`);
-      return typeof payload === 'object' && payload !== null ? payload : undefined;
-    } catch {
-      return undefined; // changed since it was written, which `svc audit verify` reports
-    }
+    // ,"payload":{…},"prev_hash":"…","hash":"…"}
+    const payload = mappingIn(`{${Buffer.from(rest.slice(1), 'latin1').toString('utf8')}`)?.payload;
+    return isMapping(payload) ? payload : undefined;
   }
 
   hash(field: Field): number {

@@ -1,6 +1,6 @@
 /** How far a sink is, in the data directory: what comes after it is sent after any restart. */
 import { join } from 'node:path';
-import { isMapping } from '../core/base/mapping.ts';
+import { mappingIn } from '../core/base/mapping.ts';
 import { replaceFileSync, textIfThereSync } from '../system/files.ts';
 
 export type Cursor = {
@@ -16,15 +16,8 @@ export const cursorPath = (folder: string, name: string): string => join(folder,
 export function readCursor(path: string): Cursor | 'damaged' | undefined {
   const text = textIfThereSync(path);
   if (text === undefined) return undefined;
-  try {
-    const read: unknown = JSON.parse(text);
-    if (!isMapping(read)) return 'damaged';
-    const { id, hash } = read;
-    if (!isCount(id)) return 'damaged';
-    return { id, hash: typeof hash === 'string' ? hash : undefined };
-  } catch {
-    return 'damaged';
-  }
+  const { id, hash } = mappingIn(text) ?? {};
+  return isCount(id) ? { id, hash: typeof hash === 'string' ? hash : undefined } : 'damaged';
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;

@@ -1,8 +1,7 @@
 /** Entries as log records of OTLP, in its JSON encoding. */
 import { hostname } from 'node:os';
-import { isMapping, type Mapping } from '../core/base/mapping.ts';
+import { isMapping, type Mapping, mappingIn } from '../core/base/mapping.ts';
 import type { SinkEntry } from './sink.ts';
-import { fieldsOf } from './targets/syslog.ts';
 
 const SEVERITY = { info: 9, warn: 13 } as const;
 const NANOS_PER_MS = '000000';
@@ -52,7 +51,7 @@ const testRecord = (nowMs: number): object => ({
 });
 
 function recordOf({ id, line }: SinkEntry, body: string, nowMs: number): object {
-  const entry = fieldsOf(line);
+  const entry = mappingIn(line) ?? {};
   const lineage = isMapping(entry.lineage) ? entry.lineage : {};
   const payload = isMapping(entry.payload) ? entry.payload : {};
   const isDeny = entry.decision === 'deny';

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { isMapping } from '../core/base/mapping.ts';
+import { mappingIn } from '../core/base/mapping.ts';
 import type { ClusterMessage, RunId } from '../ports/cluster.ts';
 
 export type FramesOptions = {
@@ -142,7 +142,8 @@ function messagesOf({ m, p, e }: Frame, received: Received): readonly ClusterMes
   if (p === undefined) return m ?? [];
   received.parts += p;
   if (e !== true) return [];
-  const whole = parsed(received.parts);
+  // Undefined for what is left of a message whose beginning was missed.
+  const whole = mappingIn(received.parts) as ClusterMessage | undefined;
   received.parts = '';
   return whole === undefined ? [] : [whole];
 }
@@ -163,14 +164,4 @@ function partsOf(text: string, maxBytes: number): readonly string[] {
     bytes += length;
   }
   return [...parts, part];
-}
-
-/** Undefined for what is left of a message whose beginning was missed. */
-function parsed(text: string): ClusterMessage | undefined {
-  try {
-    const message: unknown = JSON.parse(text);
-    return isMapping(message) ? (message as ClusterMessage) : undefined;
-  } catch {
-    return undefined;
-  }
 }

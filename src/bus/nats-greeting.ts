@@ -1,6 +1,6 @@
 /** Reads the greeting that a NATS server sends before authentication. */
 import { connect } from 'node:net';
-import { isMapping } from '../core/base/mapping.ts';
+import { mappingIn } from '../core/base/mapping.ts';
 
 export type Greeting = {
   /** It goes on encrypted only. */
@@ -47,13 +47,8 @@ export function readGreeting(
 
 function infoIn(text: string): Greeting | undefined {
   const line = LINE.exec(text)?.[1];
-  if (line === undefined) return undefined;
-  try {
-    const info: unknown = JSON.parse(line);
-    if (!isMapping(info)) return undefined;
-    const isTlsRequired = info.tls_required === true;
-    return { isTlsRequired, isTlsOffered: isTlsRequired || info.tls_available === true };
-  } catch {
-    return undefined;
-  }
+  const info = line === undefined ? undefined : mappingIn(line);
+  if (info === undefined) return undefined;
+  const isTlsRequired = info.tls_required === true;
+  return { isTlsRequired, isTlsOffered: isTlsRequired || info.tls_available === true };
 }

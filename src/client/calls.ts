@@ -4,13 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AgentIdentity, agentKeyOf } from '../core/base/ids.ts';
-import { isMapping } from '../core/base/mapping.ts';
+import { type Mapping, mappingIn } from '../core/base/mapping.ts';
 import { codeOf } from '../core/base/text.ts';
 import type { Answer } from './answer.ts';
 import { Connection, type Gateway, type HttpCall } from './connection.ts';
 import { unreachableText } from './faults.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The agent in whose name the gateway is asked, and the credential: the agent's own token, or an API key or access
@@ -23,7 +21,7 @@ export type Credential = {
 };
 
 export type Reply =
-  | { readonly kind: 'answer'; readonly body: Fields }
+  | { readonly kind: 'answer'; readonly body: Mapping }
   /** `code` is one of Connect's, or of the API's. */
   | { readonly kind: 'refused'; readonly code: string; readonly reason: string }
   | { readonly kind: 'unreachable'; readonly reason: string };
@@ -47,7 +45,7 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const OPTIONAL_MEMBERS = ['supportedObligations', 'outcome', 'error'];
 
 /** A Connect method takes a body; what is only read has none. */
-type Call = { readonly path: string; readonly body?: Fields; readonly options: CallOptions };
+type Call = { readonly path: string; readonly body?: Mapping; readonly options: CallOptions };
 
 export class GatewayCalls {
   readonly url: string;
@@ -60,7 +58,7 @@ export class GatewayCalls {
   }
 
   /** A Connect method. Never rejects. */
-  post(method: string, body: Fields, options: CallOptions = {}): Promise<Reply> {
+  post(method: string, body: Mapping, options: CallOptions = {}): Promise<Reply> {
     return this.#call({ path: `/svc.governance.v1.${method}`, body, options });
   }
 
@@ -70,7 +68,7 @@ export class GatewayCalls {
   }
 
   /** Hands something over to the API at a path. Never rejects. */
-  send(path: string, body: Fields, options: CallOptions): Promise<Reply> {
+  send(path: string, body: Mapping, options: CallOptions): Promise<Reply> {
     return this.#call({ path: `/${path}`, body, options });
   }
 
@@ -106,7 +104,7 @@ export class GatewayCalls {
         : ({ kind: 'unreachable', reason } as const);
     }
     const { status, text, headers } = answered;
-    const read = fieldsIn(text);
+    const read = mappingIn(text);
     if (status === 200 && read !== undefined) return { kind: 'answer', body: read } as const;
     if (typeof read?.code !== 'string') {
       const reason = `${this.url} answered HTTP ${status}, not as a gateway does; check the address`;
@@ -124,11 +122,11 @@ export class GatewayCalls {
     return { kind: 'refused', code: read.code, reason } as const;
   }
 
-  #known(body: Fields): Fields {
+  #known(body: Mapping): Mapping {
     if (this.#unknown.size === 0) return body;
     const known = Object.fromEntries(Object.entries(body).filter(([name]) => !this.#unknown.has(name)));
     return Array.isArray(known.requests)
-      ? { ...known, requests: known.requests.map((request: Fields) => this.#known(request)) }
+      ? { ...known, requests: known.requests.map((request: Mapping) => this.#known(request)) }
       : known;
   }
 
@@ -160,12 +158,3 @@ export class GatewayCalls {
 }
 
 const isPassing = (error: unknown): boolean => ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error) ?? '');
-
-function fieldsIn(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMapping(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}

@@ -1,4 +1,5 @@
 import type { AuditFilter } from '../core/audit/audit.ts';
+import { jsonIn } from '../core/base/mapping.ts';
 import { BAD_CURSOR } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
@@ -176,12 +177,7 @@ const cursorOf = (places: readonly Place[]): string => Buffer.from(JSON.stringif
 
 /** Undefined for a text that is no cursor. */
 function placesIn(cursor: string): Map<string, number> | undefined {
-  let places: unknown;
-  try {
-    places = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
+  const places = jsonIn(Buffer.from(cursor, 'base64url').toString());
   if (!Array.isArray(places) || places.length > MAX_NAMES || !places.every(isPlace)) return undefined;
   return new Map(places);
 }

@@ -1,7 +1,7 @@
 /** `svc hooks run`: hands an event to the gateway, and its answer to the coding agent. */
 import { Connection, type Gateway, type HttpCall } from '../client/connection.ts';
 import { unreachableText } from '../client/faults.ts';
-import { isMapping } from '../core/base/mapping.ts';
+import { mappingIn } from '../core/base/mapping.ts';
 
 /** As the gateway takes it. */
 const MAX_EVENT_BYTES = 1024 * 1024;
@@ -25,19 +25,11 @@ export async function ask(gateway: Gateway, call: HttpCall, withinMs: number): P
     const { status, text } = await connection.ask(call, { withinMs, maxBytes: MAX_ANSWER_BYTES }).catch((error) => {
       throw new Error(unreachableText(gateway.apiUrl, error));
     });
-    const answer: unknown = jsonIn(text);
-    if (status === 200 && isMapping(answer)) return text;
-    const detail = isMapping(answer) && 'detail' in answer ? `: ${String(answer.detail)}` : '';
+    const answer = mappingIn(text);
+    if (status === 200 && answer !== undefined) return text;
+    const detail = answer?.detail === undefined ? '' : `: ${String(answer.detail)}`;
     throw new Error(`the gateway answered ${status}${detail}`);
   } finally {
     connection.close();
-  }
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -4,10 +4,11 @@ import { open, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { isSameJson } from '../core/base/mapping.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { replaceFile } from '../system/files.ts';
 import type { Fields } from './json-rpc.ts';
-import { type Compared, compare, INSTRUCTIONS, isSame, type Pins, pinsIn, pinsText } from './pins.ts';
+import { type Compared, compare, INSTRUCTIONS, type Pins, pinsIn, pinsText } from './pins.ts';
 
 const LOCK_RETRY_MS = 10;
 const LOCK_PATIENCE_MS = 5_000;
@@ -43,7 +44,7 @@ export class PinStore {
   async compare(server: string, tools: readonly Fields[]): Promise<ReadonlySet<string>> {
     // Before every call the list is most often the one of before, and hashing it would be most of the work.
     const last = this.#compared.get(server);
-    if (last !== undefined && last.pins === this.pins && isSame(last.tools, tools)) return last.changed;
+    if (last !== undefined && last.pins === this.pins && isSameJson(last.tools, tools)) return last.changed;
     const compared = compare(this.pins, server, tools, new Date());
     this.#compared.set(server, { tools, ...compared });
     return compared.pins === this.#pins ? compared.changed : this.#pin(server, tools);

@@ -2,7 +2,7 @@
  * Pins: the definition of a tool as it was when it was first offered, so that a later change does not reach the agent.
  */
 import { createHash } from 'node:crypto';
-import { isMapping } from '../core/base/mapping.ts';
+import { isMapping, mappingIn } from '../core/base/mapping.ts';
 import type { Fields } from './json-rpc.ts';
 
 /** `seen` is the digest of a definition that was offered since, and is not accepted. */
@@ -28,19 +28,6 @@ function canonical(value: unknown): string {
     .sort()
     .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
     .join(',')}}`;
-}
-
-/** Whether two JSON values are equal: in a third of the time that `isDeepStrictEqual` of node:util takes. */
-export function isSame(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((item, n) => isSame(item, other[n]));
-  if (!isMapping(one) || !isMapping(other)) return false;
-  const keys = Object.keys(one);
-  return (
-    keys.length === Object.keys(other).length &&
-    keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]))
-  );
 }
 
 /** Under this name a server's instructions are pinned: a tool has no such name, or both are withheld. */
@@ -106,13 +93,8 @@ export const pinsText = (pins: Pins): string =>
 
 /** Undefined when the text is no file of pins: nothing may be pinned anew in its place. */
 export function pinsIn(text: string): Pins | undefined {
-  let read: unknown;
-  try {
-    read = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isMapping(read) || read.version !== 1 || !isMapping(read.servers)) return undefined;
+  const read = mappingIn(text);
+  if (read?.version !== 1 || !isMapping(read.servers)) return undefined;
   const pins = new Map<string, ServerPins>();
   for (const [server, tools] of Object.entries(read.servers)) {
     if (!isMapping(tools)) return undefined;

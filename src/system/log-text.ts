@@ -1,3 +1,5 @@
+import { mappingIn } from '../core/base/mapping.ts';
+
 /** A line of the log for the person at a terminal; programs read it as JSON. */
 
 const COLOUR: Readonly<Record<string, number>> = { debug: 2, info: 32, warn: 33, error: 31 };
@@ -15,12 +17,8 @@ function valueText(value: unknown): string {
 
 /** `12:00:00.000 WARN  the policies were not reloaded  file=policies.yaml`; what is no such line stays as it is. */
 export function logText(line: string, isColoured: boolean): string {
-  let entry: Readonly<Record<string, unknown>>;
-  try {
-    entry = JSON.parse(line) as typeof entry;
-  } catch {
-    return line;
-  }
+  const entry = mappingIn(line);
+  if (entry === undefined) return line;
   const { level, time, msg, ...fields } = entry;
   const word = String(level).toUpperCase().padEnd(5);
   const colour = isColoured ? COLOUR[String(level)] : undefined;

@@ -1,9 +1,11 @@
 /** Statements kept by witnesses: that the log had this entry at its end, and where it began (docs/audit-log.md). */
+
 import { existsSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuditEvent } from '../../core/audit/audit.ts';
 import type { WitnessStatement } from '../../core/audit/witness.ts';
+import { mappingIn } from '../../core/base/mapping.ts';
 import { isWholeCheckpoint } from '../checkpoint.ts';
 import { listSegments } from '../segments.ts';
 
@@ -42,8 +44,8 @@ export const statementsIn = (text: string): KeptStatement[] => text.split('\n').
 function statementOf(line: string): KeptStatement | [] {
   if (!line.includes('"signature"')) return []; // most lines of another gateway's log
   for (let from = line.indexOf('{'); from !== -1; from = line.indexOf('{', from + 1)) {
-    const raw = objectIn(line.slice(from));
-    if (raw === undefined) continue;
+    const raw = mappingIn(line.slice(from));
+    if (raw === undefined) continue; // the brace belongs to something else
     const isEntry = raw.event_type === WITNESSED;
     const given = isEntry ? (raw.payload as Readonly<Record<string, unknown>> | undefined) : raw;
     const { id, hash, timestamp, gateway, peers, signature, first_id } = given ?? {};
@@ -56,13 +58,4 @@ function statementOf(line: string): KeptStatement | [] {
     };
   }
   return [];
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const raw: unknown = JSON.parse(text);
-    return typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : undefined;
-  } catch {
-    return undefined; // the brace belongs to something else
-  }
 }

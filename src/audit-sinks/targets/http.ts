@@ -1,6 +1,6 @@
 /** Sends entries as calls of HTTP: a message of Standard Webhooks for each batch, or OTLP logs. */
 import { createHash } from 'node:crypto';
-import { isMapping } from '../../core/base/mapping.ts';
+import { isMapping, mappingIn } from '../../core/base/mapping.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import { type PostOptions, post, textOf } from '../../webhooks/post.ts';
 import { signatureHeaders } from '../../webhooks/sender.ts';
@@ -54,13 +54,7 @@ export function otlpTarget(
 
 /** Why a collector has not taken all of a request that it answered with 200. */
 function rejectedIn(text: string): string | undefined {
-  let read: unknown;
-  try {
-    read = JSON.parse(text);
-  } catch {
-    return undefined; // it may answer nothing
-  }
-  const partial = isMapping(read) ? read.partialSuccess : undefined;
+  const partial = mappingIn(text)?.partialSuccess; // it may answer nothing
   if (!isMapping(partial) || !(Number(partial.rejectedLogRecords) > 0)) return undefined;
   const { rejectedLogRecords: count, errorMessage: message } = partial;
   return `${Number(count)}${typeof message === 'string' && message !== '' ? ` (${message.slice(0, 200)})` : ''}`;

@@ -1,6 +1,6 @@
 /** Sends entries as syslog (RFC 5424): one batch a connection, which the receiver closes once it has read all. */
 import { type SyslogMessage, sendOverStream, syslogMessage } from '../../audit-log/syslog.ts';
-import { isMapping } from '../../core/base/mapping.ts';
+import { mappingIn } from '../../core/base/mapping.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { SinkEntry, SinkTarget, SinkTls } from '../sink.ts';
 import { readTls } from '../tls.ts';
@@ -41,7 +41,7 @@ export function syslogTarget({ url, tls }: SyslogSink, render: (entry: SinkEntry
 }
 
 function messageOfEntry({ id, line }: SinkEntry, text: string): SyslogMessage {
-  const { timestamp, event_type: type, decision } = fieldsOf(line);
+  const { timestamp, event_type: type, decision } = mappingIn(line) ?? {}; // a damaged line is sent, too
   const severity = decision === 'deny' ? SEVERITY.warning : decision === 'allow' ? SEVERITY.info : SEVERITY.notice;
   return {
     priority: FACILITY * 8 + severity,
@@ -50,14 +50,4 @@ function messageOfEntry({ id, line }: SinkEntry, text: string): SyslogMessage {
     structuredData: `[meta sequenceId="${((id - 1) % MAX_SEQUENCE) + 1}"]`,
     text,
   };
-}
-
-/** A line that is no longer JSON has none; it is sent all the same. */
-export function fieldsOf(line: string): Readonly<Record<string, unknown>> {
-  try {
-    const read: unknown = JSON.parse(line);
-    return isMapping(read) ? read : {};
-  } catch {
-    return {};
-  }
 }

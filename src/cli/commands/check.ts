@@ -1,5 +1,7 @@
 /** `svc check`: one policy check, as an agent would ask it. */
+
 import { randomBytes } from 'node:crypto';
+import { jsonIn } from '../../core/base/mapping.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/base/money.ts';
 import { termsView } from '../../core/policy/approval-terms.ts';
 import { haltOver } from '../../core/policy/assumed-halts.ts';
@@ -173,11 +175,8 @@ function attributesIn(options: Options): Row {
 }
 
 function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = jsonIn(text);
+  return value === undefined ? text : value;
 }
 
 const holdsInfinity = (value: unknown): boolean =>

@@ -227,7 +227,7 @@ function switchedOff({ disableAllHooks, features, hooks }: Fields): string | und
   return fieldsOf(hooks).enabled === false ? 'hooks.enabled' : undefined;
 }
 
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+const fieldsOf = (value: unknown): Fields => (isMapping(value) ? value : {});
 
 /** The hooks of a group, or the only hook. */
 const hooksIn = (group: unknown): readonly Fields[] => {

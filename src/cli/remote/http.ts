@@ -1,4 +1,5 @@
 /** Sends an HTTP request to a gateway, and explains its refusals in plain sentences. */
+
 import { type Answer, statusOf, unreadAnswer, wholeAnswer } from '../../client/answer.ts';
 import { Connection, type Gateway, type HttpCall, noAnswer } from '../../client/connection.ts';
 import {
@@ -11,6 +12,7 @@ import {
   reasonOf,
   WayError,
 } from '../../client/faults.ts';
+import { mappingIn } from '../../core/base/mapping.ts';
 import { codeOf } from '../../core/base/text.ts';
 import { CliError, UnreachableError, usageError } from '../errors.ts';
 import { printable } from '../terminal/printable.ts';
@@ -144,7 +146,7 @@ export const NO_GATEWAY_ADVICE =
 
 /** The gateway's account of a refusal. An answer with neither code nor detail comes from a proxy or another server. */
 export function problemIn({ status, text }: Answer): Problem {
-  const raw = asObject(parsed(text));
+  const raw = mappingIn(text) ?? {}; // a proxy's page: the status is all there is to tell
   // Connect answers with `message`, everything else with `detail`.
   const detail = [raw.detail, raw.message, raw.title].find((words) => typeof words === 'string' && words !== '');
   const code = typeof raw.code === 'string' ? raw.code : undefined;
@@ -160,14 +162,3 @@ export function problemIn({ status, text }: Answer): Problem {
 
 /** A page for people: the gateway answers no call with one, and a proxy that lets nobody through does. */
 export const isPage = ({ headers }: Answer): boolean => headers['content-type']?.startsWith('text/html') === true;
-
-const asObject = (raw: unknown): Readonly<Record<string, unknown>> =>
-  typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {};
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // A proxy's page: the status is all there is to tell.
-  }
-}

@@ -1,8 +1,10 @@
 /** The live stream of a gateway over WebSocket (docs/spec.md, Live stream). Node.js 20 has no client for it. */
+
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
 import { type Answer, wholeAnswer } from '../../client/answer.ts';
+import { isMapping } from '../../core/base/mapping.ts';
 import { printable } from '../terminal/printable.ts';
 import type { Row } from '../terminal/table.ts';
 import type { Api } from './api.ts';
@@ -80,7 +82,7 @@ async function* framesOf(messages: AsyncIterableIterator<unknown[]>): AsyncGener
   try {
     for await (const [data] of messages) {
       const frame: unknown = JSON.parse(String(data as RawData));
-      if (typeof frame === 'object' && frame !== null) yield frame as Row;
+      if (isMapping(frame)) yield frame;
     }
   } catch (error) {
     // A connection that breaks is one that has ended; a frame that is no JSON is a defect.

@@ -1,13 +1,14 @@
 /** Rows as columns of text. */
+
 import { csvCell } from '../../audit-log/csv.ts';
+import { isMapping } from '../../core/base/mapping.ts';
 import { printable } from './printable.ts';
 import { clipped, padded, piecesOf, widthOf } from './width.ts';
 import { brief } from './words.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-export const isRows = (items: unknown): items is readonly Row[] =>
-  Array.isArray(items) && items.every((item) => typeof item === 'object' && item !== null);
+export const isRows = (items: unknown): items is readonly Row[] => Array.isArray(items) && items.every(isMapping);
 
 export type Column = {
   readonly title: string;

@@ -2,7 +2,7 @@
  * Applies an allow's obligations to arguments and results: `redact`, `set` and `cap` edit them by dotted paths,
  * `notify` is shown to the operator. Pure: values come back edited, never changed in place.
  */
-import { isMapping, type Mapping } from '../base/mapping.ts';
+import { isMapping, jsonIn, type Mapping } from '../base/mapping.ts';
 
 export const SUPPORTED_OBLIGATIONS = ['redact', 'set', 'cap', 'notify'] as const;
 
@@ -79,7 +79,7 @@ function enforceInTexts(value: unknown, obligations: readonly Obligation[], toPa
   }
   if (!isMapping(value)) return { ok: true, value };
   let changed = value;
-  const parsed = typeof value.text === 'string' ? jsonIn(value.text) : undefined;
+  const parsed = typeof value.text === 'string' && /^\s*[[{]/.test(value.text) ? jsonIn(value.text) : undefined;
   if (parsed !== undefined) {
     const edited = enforce({ root: parsed }, obligations, (path) => {
       const inside = toPath(path);
@@ -95,15 +95,6 @@ function enforceInTexts(value: unknown, obligations: readonly Obligation[], toPa
     changed = { ...changed, [name]: edited.value };
   }
   return { ok: true, value: changed };
-}
-
-function jsonIn(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The path within the value at hand; undefined when the path is not about it. */

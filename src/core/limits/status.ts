@@ -1,4 +1,5 @@
 /** Counts of limits, the fullest first (docs/spec.md, HTTP). */
+import { jsonIn } from '../base/mapping.ts';
 import type { Page } from '../base/page.ts';
 import type { Steps } from '../base/steps.ts';
 import { orgOfKey, shownKey } from './keys.ts';
@@ -80,15 +81,12 @@ function placeOf({ limit, policy, table }: Counted, key: string, nowMs: number):
   return [taken / table.maxOf(key, nowMs), JSON.stringify([policy, limit.id, key])];
 }
 
+/** Undefined for a cursor that somebody made up. */
 function placeIn(cursor: string): Place | undefined {
-  try {
-    const place: unknown = JSON.parse(cursor);
-    return Array.isArray(place) && typeof place[0] === 'number' && typeof place[1] === 'string'
-      ? [place[0], place[1]]
-      : undefined;
-  } catch {
-    return undefined; // somebody made it up
-  }
+  const place = jsonIn(cursor);
+  return Array.isArray(place) && typeof place[0] === 'number' && typeof place[1] === 'string'
+    ? [place[0], place[1]]
+    : undefined;
 }
 
 function statusOf({ limit, policy, table }: Counted, key: string, nowMs: number): LimitStatus {

@@ -1,5 +1,7 @@
 /** The interceptor of AGENT-HOOKS-0.1: contexts in, verdicts out (docs/agent-hooks.md). */
+
 import { z } from 'zod';
+import { isSameJson } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import {
   enforceOnArguments,
@@ -188,7 +190,7 @@ function allowOf(verdict: Verdict, args: JsonObject): HookVerdict {
   const notices = obligations.filter(({ type }) => type === 'notify');
   const warnings = notices.map(({ id, properties }) => ({ reason: id, message: String(properties.message ?? '') }));
   const more = { ...(warnings.length > 0 && { warnings }), ...evidence };
-  return JSON.stringify(enforced.value) === JSON.stringify(args)
+  return isSameJson(enforced.value, args)
     ? { decision: 'allow', ...more }
     : { decision: 'transform', transform: { path: '$target', value: enforced.value as JsonObject }, ...more };
 }

@@ -1,6 +1,7 @@
 /** Reads the arguments of a tool call whose names agents have changed over time. */
+
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
+import { isSameJson } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import type { Fields, Read } from './tool.ts';
@@ -11,7 +12,7 @@ export const namesIn = (input: Fields, names: readonly string[]): readonly strin
 /** The one of the names that the arguments have. With several that differ, nobody knows which the agent takes. */
 export function givenName(input: Fields, names: readonly string[]): Read<string | undefined> {
   const [given, ...others] = namesIn(input, names);
-  const other = others.find((name) => !isDeepStrictEqual(input[name], input[given!]));
+  const other = others.find((name) => !isSameJson(input[name], input[given!]));
   return other === undefined ? ok(given) : invalid(other, `must not differ from ${given}`);
 }
 

@@ -1,6 +1,6 @@
 /** Answers the hooks of coding agents: checks before a tool call, completions after it. */
 
-import { isMapping } from '../../core/base/mapping.ts';
+import { isMapping, isSameJson } from '../../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../../core/base/result.ts';
 import { enforceOnArguments, firstAboutResult } from '../../core/check/obligations.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
@@ -161,6 +161,5 @@ function editedInput(input: Fields, decided: readonly Result<Decided, Fault>[]):
   if (ofResult !== undefined) return deny(`obligation ${ofResult.id} is about the result, which a hook cannot change`);
   const enforced = enforceOnArguments(input, obligations);
   if (!enforced.ok) return deny(enforced.problem);
-  const isChanged = JSON.stringify(enforced.value) !== JSON.stringify(input);
-  return { ok: true, input: isChanged ? enforced.value : undefined };
+  return { ok: true, input: isSameJson(enforced.value, input) ? undefined : enforced.value };
 }

@@ -2,6 +2,7 @@
  * The values of the proto3 JSON mapping, read strictly: what has the wrong type is named by its path. As the mapping
  * says, null is the same as absent, and a number may come as a string.
  */
+import { isMapping, type Mapping } from '../../core/base/mapping.ts';
 import { cutText } from '../../core/base/text.ts';
 import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
 import type { AgentId, JsonObject } from './messages.ts';
@@ -17,15 +18,13 @@ import {
   takeNumber,
 } from './struct.ts';
 
-type Source = Readonly<Record<string, unknown>>;
-
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WHOLE = /^(?:0|[1-9]\d*)$/;
 const NOT_FINITE: Readonly<Record<string, number>> = { NaN: NaN, Infinity: Infinity, '-Infinity': -Infinity };
 
 /** `path` is where the value lies, with a dot at its end; empty for the body itself. */
-export function jsonObject(value: unknown, path: string): Source {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Source;
+export function jsonObject(value: unknown, path: string): Mapping {
+  if (isMapping(value)) return value;
   throw new Malformed(path === '' ? 'body' : path.slice(0, -1), 'must be an object');
 }
 
@@ -129,7 +128,7 @@ function measure(value: unknown, allowance: Allowance, depth: number): void {
     enter(allowance, depth);
     for (const key in value) {
       takeKey(allowance, key);
-      measure((value as Source)[key], allowance, depth + 1);
+      measure((value as Mapping)[key], allowance, depth + 1);
     }
   }
 }

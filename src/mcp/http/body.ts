@@ -1,5 +1,7 @@
 /** The bodies of requests to the proxy: whole, JSON, and within their bounds. */
+
 import type { IncomingMessage } from 'node:http';
+import { jsonIn } from '../../core/base/mapping.ts';
 import { FROM_CLIENT, isWithin } from '../json-bounds.ts';
 
 /** Limits a request that begins a session: its sender is unknown. */
@@ -34,11 +36,8 @@ export class Bodies {
         status: 413,
         problem: `the body has more than ${FROM_CLIENT.marks} values, or they are nested too deep`,
       };
-    try {
-      return { value: JSON.parse(read.bytes.toString('utf8')) as unknown };
-    } catch {
-      return { status: 400, problem: 'the body is not JSON' };
-    }
+    const value = jsonIn(read.bytes.toString('utf8'));
+    return value === undefined ? { status: 400, problem: 'the body is not JSON' } : { value };
   }
 
   /** Into one buffer: kept as they come, pieces of a byte each would take a hundredfold. */

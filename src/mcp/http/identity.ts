@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Credential, GatewayCalls } from '../../client/calls.ts';
 import { kindOf } from '../../client/environment.ts';
 import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
-import { isMapping } from '../../core/base/mapping.ts';
+import { isMapping, mappingIn } from '../../core/base/mapping.ts';
 import { Gateway } from '../gateway.ts';
 
 /** Why nobody is believed to call, as HTTP says it. */
@@ -151,10 +151,6 @@ export async function verified(
 function isForAudience(secret: string, audience: string): boolean {
   const [, payload, signature] = secret.split('.');
   if (payload === undefined || signature === undefined) return true;
-  try {
-    const { aud } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as { readonly aud?: unknown };
-    return Array.isArray(aud) ? aud.includes(audience) : aud === audience;
-  } catch {
-    return false;
-  }
+  const aud = mappingIn(Buffer.from(payload, 'base64url').toString('utf8'))?.aud;
+  return Array.isArray(aud) ? aud.includes(audience) : aud === audience;
 }

@@ -1,3 +1,4 @@
+import { mappingIn } from '../../core/base/mapping.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { type CurrentToken, readClaims, type TokenClaims } from '../../core/identity/token-claims.ts';
@@ -37,12 +38,6 @@ export function createTokens({ lane, keys, clock, frame }: TokensDeps): Tokens {
 
 /** The `kid` a token claims to be signed with. It only ever selects among the keys in memory. */
 function keyIdOf(token: string): string | undefined {
-  try {
-    const { kid } = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString()) as {
-      readonly kid?: unknown;
-    };
-    return typeof kid === 'string' ? kid : undefined;
-  } catch {
-    return undefined;
-  }
+  const kid = mappingIn(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString())?.kid;
+  return typeof kid === 'string' ? kid : undefined;
 }

@@ -1,11 +1,11 @@
 /** A line of the gateway's log as a log record of OpenTelemetry. */
 import type { LogRecord } from '@opentelemetry/api-logs';
-import { isMapping } from '../../core/base/mapping.ts';
+import { mappingIn } from '../../core/base/mapping.ts';
 
 const SEVERITY: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17 };
 
 export function recordOf(line: string): LogRecord {
-  const { level, time, msg, ...fields } = fieldsOf(line);
+  const { level, time, msg, ...fields } = mappingIn(line) ?? {};
   const text = typeof level === 'string' ? level : 'info';
   const at = Date.parse(String(time));
   return {
@@ -22,13 +22,4 @@ export function recordOf(line: string): LogRecord {
       ]),
     ),
   } as LogRecord;
-}
-
-function fieldsOf(line: string): Readonly<Record<string, unknown>> {
-  try {
-    const read: unknown = JSON.parse(line);
-    return isMapping(read) ? read : {};
-  } catch {
-    return {};
-  }
 }
