@@ -7,9 +7,9 @@ import { holdDataDir, openStore, startErrorOf } from '../stores/embedded/start.t
 import { createPostgresLog } from '../stores/postgres/cluster/log.ts';
 import { hasMembers } from '../stores/postgres/cluster/members.ts';
 import { StartWait } from '../stores/postgres/start-wait.ts';
+import { Closers } from '../system/closers.ts';
 import type { Logger } from '../system/log.ts';
 import { orStartError, StartError } from '../system/start-error.ts';
-import { Closers } from './closers.ts';
 import { openDatabase } from './start-accounts.ts';
 
 /** How much of each was taken along. */

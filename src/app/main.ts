@@ -16,13 +16,12 @@ import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import { missingParts, type OpenedParts } from '../stores/embedded/missing-parts.ts';
 import { startErrorOf } from '../stores/embedded/start.ts';
 import { StartWait } from '../stores/postgres/start-wait.ts';
+import { Closers } from '../system/closers.ts';
 import type { Logger } from '../system/log.ts';
 import { orStartError } from '../system/start-error.ts';
 import { reloadChanged } from '../threads/main/policy-keeper.ts';
 import type { Listening } from '../threads/supervisor.ts';
 import { startTelemetry } from '../threads/telemetry/start.ts';
-import { Closers } from './closers.ts';
-import { followClock } from './follow-clock.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
@@ -30,7 +29,7 @@ import { type Identity, openIdentity, startIdentity } from './start-identity.ts'
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
 import { createThreads, openAuditLog, openTls, type Threads } from './start-threads.ts';
-import { startTimers } from './timers.ts';
+import { followClock, startTimers } from './timers.ts';
 
 /** `link` is where the operator makes it; undefined: the first to register becomes the owner. */
 type FirstAccount = { readonly link: string | undefined };

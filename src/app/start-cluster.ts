@@ -42,6 +42,7 @@ import {
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { createPostgresUsageIds } from '../stores/postgres/cluster/usage-ids.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
+import type { Closers } from '../system/closers.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
 import type { Logger } from '../system/log.ts';
 import { packageVersion } from '../system/package-files.ts';
@@ -52,7 +53,6 @@ import { compileTexts } from '../threads/main/policy-keeper.ts';
 import { type Deciding, startRouting } from '../threads/main/routing.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
-import type { Closers } from './closers.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 import type { Resources } from './start-resources.ts';

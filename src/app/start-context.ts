@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.ts';
 import type { RunId } from '../ports/cluster.ts';
 import type { StartWait } from '../stores/postgres/start-wait.ts';
+import type { Closers } from '../system/closers.ts';
 import type { Logger } from '../system/log.ts';
 import type { TelemetryLink } from '../threads/telemetry/telemetry-link.ts';
-import type { Closers } from './closers.ts';
 
 /** The tools of each step of a start. */
 export type StartContext = {

@@ -1,6 +1,8 @@
 /** The periodic work of the main thread. */
 
 import type { Config } from '../config/config.ts';
+import { NO_LINEAGE } from '../core/audit/audit.ts';
+import { rfc3339 } from '../core/base/time.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import { sumOfDurations } from '../core/stats/durations.ts';
@@ -16,6 +18,9 @@ import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
 import type { StatsSaver } from '../threads/main/stats-saver.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
+import type { StartContext } from './start-context.ts';
+import type { Decisions } from './start-decisions.ts';
+import type { Threads } from './start-threads.ts';
 
 /** How often the last uses of API keys are written, and revocations dropped whose tokens have all expired. */
 const TIDY_EVERY_MS = 60_000;
@@ -32,6 +37,9 @@ const PRUNE_STATS_EVERY_MS = 60_000;
 const SAVE_STATS_EVERY_MS = 20_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
+
+/** How often it is looked whether the wall clock was set back. */
+const FOLLOW_EVERY_MS = 1_000;
 
 /** How many finished operations are removed in one go, and how long that should take. */
 const SWEEP_SLICES = { aimMs: 3, first: 500, least: 100, most: 5_000 };
@@ -121,6 +129,31 @@ export function startTimers({
         void keyDeletion.step().catch((error: unknown) => onError(error, 'deleting API keys that ended long ago'));
     }, DELETE_EVERY_MS),
   ];
+}
+
+/** Follows a clock that was set back by more than a minute, in a cluster that of the database, and says so. */
+export function followClock(
+  { log, closers }: Pick<StartContext, 'log' | 'closers'>,
+  { clock, clusterClock, audit }: Pick<Threads, 'clock' | 'clusterClock' | 'audit'>,
+  { governor, stats }: Pick<Decisions, 'governor' | 'stats'>,
+): void {
+  const following = setInterval(() => {
+    const step = clock.follow();
+    if (step === undefined) return;
+    governor.setBack(step.toMs);
+    stats.setBack(step.toMs);
+    const [before, after] = [rfc3339(step.fromMs), rfc3339(step.toMs)];
+    const whose = clusterClock === undefined ? 'this machine' : 'the database';
+    log.warn(`the clock of ${whose} was set back, and is followed`, { from: before, to: after });
+    // The log says itself if it cannot be written.
+    void audit.record({
+      eventType: 'SettingsChanged',
+      lineage: NO_LINEAGE,
+      actor: 'gateway',
+      payload: { changed: [{ name: 'clock', before, after }] },
+    });
+  }, FOLLOW_EVERY_MS);
+  closers.add('the clock', () => clearInterval(following));
 }
 
 /** Never rejects: what could not be written is logged, and tried again the next time. */

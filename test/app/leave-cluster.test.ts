@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Closers } from '../../src/app/closers.ts';
 import { leaveClusterOf } from '../../src/app/leave-cluster.ts';
 import { openResources } from '../../src/app/start-resources.ts';
 import { newRun } from '../../src/cluster/run.ts';
@@ -18,6 +17,7 @@ import { createPostgresLog } from '../../src/stores/postgres/cluster/log.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
 import { StartWait } from '../../src/stores/postgres/start-wait.ts';
 import { createClock } from '../../src/system/clock.ts';
+import { Closers } from '../../src/system/closers.ts';
 import { valueOf } from '../support/accounts.ts';
 import { withPostgres } from '../support/postgres.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Closers } from '../../src/app/closers.ts';
+import { Closers } from '../../src/system/closers.ts';
 
 describe('closers', () => {
   test('close what was opened last first, one after the other, and name each step', async () => {

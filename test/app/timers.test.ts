@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Closers } from '../../src/app/closers.ts';
-import { followClock } from '../../src/app/follow-clock.ts';
+import { followClock } from '../../src/app/timers.ts';
 import { createClock } from '../../src/system/clock.ts';
+import { Closers } from '../../src/system/closers.ts';
 
 const NOW = Date.parse('2026-11-04T12:00:00Z');
 const HOUR_MS = 3_600_000;
