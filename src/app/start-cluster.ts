@@ -41,6 +41,7 @@ import {
 } from '../stores/postgres/cluster/policies.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { createPostgresUsageIds } from '../stores/postgres/cluster/usage-ids.ts';
+import { createPostgresWebhooks } from '../stores/postgres/cluster/webhooks.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import type { Closers } from '../system/closers.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
@@ -53,7 +54,7 @@ import { compileTexts } from '../threads/main/policy-keeper.ts';
 import { type Deciding, startRouting } from '../threads/main/routing.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
-import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
+import { shareWebhooks, type WebhookSharing } from '../webhooks/shared.ts';
 import type { StartContext } from './start-context.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
@@ -151,7 +152,7 @@ export async function openCluster(
     wait: (ask) => wait.value(ask, trouble),
   });
   states.followPolicies(shelf.policies);
-  const webhooks = shareWebhooks({ postgres: pool, run, barrier: states.barrier, wait });
+  const webhooks = shareWebhooks(createPostgresWebhooks(pool, run), states.barrier, (ask) => wait.value(ask, trouble));
   replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({

@@ -37,6 +37,7 @@ import { type Recording, startRecorder } from '../threads/main/recording.ts';
 import { StatsSaver } from '../threads/main/stats-saver.ts';
 import { UnauthenticatedCallers } from '../threads/main/unauthenticated-callers.ts';
 import { OWN } from '../threads/protocol.ts';
+import { startWebhooks } from '../threads/webhooks/start.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper, type HaltSharing } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
@@ -46,7 +47,6 @@ import type { StartContext } from './start-context.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
 import { auditFolderOf } from './start-threads.ts';
-import { startWebhooks } from './start-webhooks.ts';
 
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed produce. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
@@ -73,7 +73,7 @@ export function startDecisions(
   { audit, clock, threads }: Threads,
   cluster: Cluster | undefined,
 ): Decisions {
-  const { config } = context;
+  const { config, log, closers } = context;
   const { policies: loaded, store, onError } = resources;
   const agents = cluster?.states.agentStore ?? createEmbeddedAgents(store);
   const budgets = cluster?.money.budgets ?? createEmbeddedBudgets(store);
@@ -90,8 +90,9 @@ export function startDecisions(
     newApprovalId: cluster?.states.ids.next ?? randomUUID,
   });
   const decisions = cluster?.states.share(governor, clock);
-  const webhooks = startWebhooks(context, {
-    ...{ states: ownStates, governor, audit, clock, onError },
+  const webhooks = startWebhooks(config, {
+    ...{ states: ownStates, audit, clock, log, closers, onError },
+    resetsAtMs: (period) => governor.budgets.resetsAtMs(period),
     shared: cluster?.webhooks,
   });
   const statistics = openStats(store, clock.nowMs());

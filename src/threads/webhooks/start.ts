@@ -1,22 +1,20 @@
 /** Webhooks, with what the embedded store kept of them; in a cluster, those of all gateways. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Governor } from '../core/governor.ts';
-import type { Clock, StateStore } from '../ports/ports.ts';
-import { packageVersion } from '../system/package-files.ts';
-import type { AuditLink } from '../threads/audit/audit-link.ts';
-import { WebhookLink } from '../threads/webhooks/webhook-link.ts';
-import type { WebhookDeps } from '../webhooks/hooks.ts';
-import { OwnWebhooks } from '../webhooks/own.ts';
-import { Webhooks } from '../webhooks/webhooks.ts';
-import type { WebhookSharing } from './start-cluster-webhooks.ts';
-import type { StartContext } from './start-context.ts';
+import type { Config } from '../../config/config.ts';
+import type { Closing } from '../../ports/closing.ts';
+import type { Clock } from '../../ports/ports.ts';
+import type { Logger } from '../../system/log.ts';
+import { packageVersion } from '../../system/package-files.ts';
+import type { WebhookDeps } from '../../webhooks/hooks.ts';
+import { OwnWebhooks } from '../../webhooks/own.ts';
+import type { WebhookSharing } from '../../webhooks/shared.ts';
+import { Webhooks } from '../../webhooks/webhooks.ts';
+import { WebhookLink } from './webhook-link.ts';
 
-export type WebhookStart = {
-  readonly states: StateStore;
-  readonly governor: Governor;
-  readonly audit: AuditLink;
+export type WebhookStart = Pick<WebhookDeps, 'states' | 'audit' | 'onError' | 'resetsAtMs'> & {
+  readonly log: Logger;
+  readonly closers: Closing;
   readonly clock: Clock;
-  readonly onError: (error: unknown, doing: string) => void;
   /** Undefined for a gateway that is alone. */
   readonly shared: WebhookSharing | undefined;
 };
@@ -24,15 +22,14 @@ export type WebhookStart = {
 const SECRET_BYTES = 32;
 
 /** No calls are made until it is opened. */
-export function startWebhooks({ config, log, closers }: StartContext, start: WebhookStart): Webhooks {
-  const { governor, clock, shared, ...opened } = start;
+export function startWebhooks(config: Config, { closers, clock, shared, ...opened }: WebhookStart): Webhooks {
+  const { log } = opened;
   const isPrivateAllowed = config.SVC_WEBHOOKS_ALLOW_PRIVATE;
   const link = new WebhookLink({ isPrivateAllowed, version: packageVersion() }, (message) =>
     log.error('calling webhooks failed', { error: message }),
   );
   const deps: WebhookDeps = {
     ...opened,
-    log,
     isPrivateAllowed,
     send: (call) => link.send(call),
     nowMs: () => clock.nowMs(),
@@ -41,7 +38,6 @@ export function startWebhooks({ config, log, closers }: StartContext, start: Web
       const timer = setTimeout(call, ms).unref();
       return () => clearTimeout(timer);
     },
-    resetsAtMs: (period) => governor.budgets.resetsAtMs(period),
     newId: randomUUID,
     newSecret: () => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`,
   };

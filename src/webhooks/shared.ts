@@ -1,13 +1,11 @@
 /** Webhooks of a gateway in a cluster: those of all gateways. */
 import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-import type { Barrier, RunId } from '../ports/cluster.ts';
-import { createPostgresWebhooks } from '../stores/postgres/cluster/webhooks.ts';
-import type { Postgres } from '../stores/postgres/postgres.ts';
-import type { StartWait } from '../stores/postgres/start-wait.ts';
-import type { WebhookDeps } from '../webhooks/hooks.ts';
-import { Outbox } from '../webhooks/outbox.ts';
-import { Webhooks } from '../webhooks/webhooks.ts';
+import type { Barrier } from '../ports/cluster.ts';
+import type { SharedWebhooks } from '../ports/webhook-store.ts';
+import type { WebhookDeps } from './hooks.ts';
+import { Outbox } from './outbox.ts';
+import { Webhooks } from './webhooks.ts';
 
 export type WebhookSharing = {
   open(deps: WebhookDeps): Webhooks;
@@ -19,15 +17,12 @@ export type WebhookSharing = {
   close(): Promise<void>;
 };
 
-type Sharing = {
-  readonly postgres: Postgres;
-  readonly run: RunId;
-  readonly barrier: Barrier;
-  readonly wait: StartWait;
-};
-
-export function shareWebhooks({ postgres, run, barrier, wait }: Sharing): WebhookSharing {
-  const store = createPostgresWebhooks(postgres, run);
+/** `wait`: asks again until the store can be reached. */
+export function shareWebhooks(
+  store: SharedWebhooks,
+  barrier: Barrier,
+  wait: <T>(ask: () => Promise<Result<T, Fault>>) => Promise<T>,
+): WebhookSharing {
   let opened: { readonly webhooks: Webhooks; readonly outbox: Outbox } | undefined;
   return {
     open: (deps) => {
@@ -41,10 +36,9 @@ export function shareWebhooks({ postgres, run, barrier, wait }: Sharing): Webhoo
     begin: async () => {
       if (opened === undefined) return;
       const { webhooks, outbox } = opened;
-      const trouble = (): string | undefined => postgres.trouble;
-      await wait.value(() => outbox.bringHooks(), trouble);
+      await wait(() => outbox.bringHooks());
       await outbox.bringMessages();
-      await wait.value(() => webhooks.refresh(), trouble);
+      await wait(() => webhooks.refresh());
     },
     close: async () => opened?.webhooks.close(),
   };
