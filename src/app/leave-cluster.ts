@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { newRun } from '../cluster/run.ts';
 import type { Config } from '../config/config.ts';
+import { openDatabase } from '../stores/database.ts';
 import { isOfCluster, leaveCluster } from '../stores/embedded/runs.ts';
 import { holdDataDir, openStore, startErrorOf } from '../stores/embedded/start.ts';
 import { createPostgresLog } from '../stores/postgres/cluster/log.ts';
@@ -10,7 +11,6 @@ import { StartWait } from '../stores/postgres/start-wait.ts';
 import { Closers } from '../system/closers.ts';
 import type { Logger } from '../system/log.ts';
 import { orStartError, StartError } from '../system/start-error.ts';
-import { openDatabase } from './start-accounts.ts';
 
 /** How much of each was taken along. */
 export type Left = { readonly agents: number; readonly halts: number; readonly approvals: number };
@@ -31,7 +31,7 @@ export async function leaveClusterOf(config: Config, log: Logger): Promise<Left>
 }
 
 async function leave(config: Config, log: Logger, closers: Closers): Promise<Left> {
-  const { SVC_DATA_DIR: dataDir, SVC_DATABASE_URL: url } = config;
+  const { SVC_DATA_DIR: dataDir, SVC_DATABASE_URL: url, SVC_DATABASE_POOL: maxConnections } = config;
   if (!existsSync(dataDir)) throw new StartError(`there is no data directory ${dataDir}; set SVC_DATA_DIR`);
   const lock = await holdDataDir(dataDir);
   closers.add('the lock of the data directory', () => lock.release());
@@ -42,7 +42,9 @@ async function leave(config: Config, log: Logger, closers: Closers): Promise<Lef
     throw new StartError('set SVC_DATABASE_URL to the database of the cluster');
   const { signal } = new AbortController();
   const wait = new StartWait(log, signal);
-  const { postgres, close } = await orStartError(openDatabase({ url, config, store, log, signal, wait }));
+  const { postgres, close } = await orStartError(
+    openDatabase({ url, dataDir, maxConnections, store, log, signal, wait }),
+  );
   closers.add('the database', () => close());
   const run = newRun(); // reads need no run that takes part
   const trouble = (): string | undefined => postgres.trouble;

@@ -3,76 +3,18 @@ import { loadCommonPasswords } from '../accounts/common-passwords.ts';
 import type { AccountsContext } from '../accounts/context.ts';
 import type { Config } from '../config/config.ts';
 import type { Result } from '../core/base/result.ts';
-import { messageOf, stackOf } from '../core/base/text.ts';
+import { stackOf } from '../core/base/text.ts';
 import type { Fault } from '../core/fault.ts';
-import type { ApiKeyStore } from '../credentials/api-key-store.ts';
 import { createMailer } from '../mail/mailer.ts';
 import type { SmtpOptions } from '../mail/smtp.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from '../ports/ports.ts';
-import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
-import type { EmbeddedStore } from '../stores/embedded/store.ts';
+import type { Database } from '../stores/database.ts';
 import { createPostgresAccountStore } from '../stores/postgres/accounts.ts';
-import { createPostgresApiKeyStore, moveApiKeys } from '../stores/postgres/api-keys.ts';
 import { PostgresClock } from '../stores/postgres/clock.ts';
-import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
-import type { StartWait } from '../stores/postgres/start-wait.ts';
-import { startEmbeddedPostgres } from '../stores/trial-postgres/trial-postgres.ts';
 import { within } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
-import { StartError } from '../system/start-error.ts';
 import { lowerPoolPriority } from '../threads/crypto/pool.ts';
 import { loginBounds } from './start-threads.ts';
-
-export type Database = {
-  readonly postgres: Postgres;
-  readonly apiKeys: ApiKeyStore;
-  /**
-   * An embedded database gets this long to write a checkpoint. Without one it loses nothing, but has to recover at the
-   * next start.
-   */
-  close(timeoutMs?: number): Promise<void>;
-};
-
-export type DatabaseStart = {
-  readonly url: string;
-  readonly config: Config;
-  /** The embedded store. */
-  readonly store: EmbeddedStore;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  readonly wait: StartWait;
-};
-
-/**
- * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with
- * a message for the operator; promptly, and with nothing left running, when `signal` is aborted.
- */
-export async function openDatabase({ url, config, store, log, signal, wait }: DatabaseStart): Promise<Database> {
-  const own =
-    url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
-  let postgres: Postgres | undefined;
-  const close = async (timeoutMs?: number): Promise<void> => {
-    await postgres?.close();
-    await own?.stop(timeoutMs);
-  };
-  try {
-    const opened = new Postgres(
-      { url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL },
-      log,
-    ); // reads the certificates that the URL names
-    postgres = opened;
-    const trouble = (): string | undefined => opened.trouble;
-    const apiKeys = createPostgresApiKeyStore(opened);
-    await wait.until(opened.start(), trouble);
-    const moved = await wait.value(() => moveApiKeys(store, createEmbeddedApiKeyStore(store), apiKeys), trouble);
-    if (moved > 0) log.info('moved the API keys from the embedded store to the database', { keys: moved });
-    return { postgres: opened, apiKeys, close };
-  } catch (error) {
-    await close();
-    if (error instanceof StartError) throw error;
-    throw new Error(`cannot use the database in SVC_DATABASE_URL: ${messageOf(error)}`, { cause: error });
-  }
-}
 
 export type AccountsStart = {
   readonly config: Config;

@@ -6,6 +6,7 @@ import type { SigningKeys } from '../credentials/signing-keys.ts';
 import { type LoadedPolicies, loadPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
 import { PolicyChanges } from '../policy-files/policy-watch.ts';
 import { type Clock, StoreUnwritable } from '../ports/ports.ts';
+import type { Database } from '../stores/database.ts';
 import { type FoundParts, lookForParts } from '../stores/embedded/missing-parts.ts';
 import { StoreOutage } from '../stores/embedded/outage.ts';
 import { holdDataDir, openStore, refuseMember, refuseUnknownFormat } from '../stores/embedded/start.ts';
@@ -18,7 +19,6 @@ import { fileTrouble, orStartError, StartError } from '../system/start-error.ts'
 import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
 import { startPrices } from '../threads/prices/start.ts';
 import type { PriceKeeper } from '../use-cases/prices.ts';
-import type { Database } from './start-accounts.ts';
 import type { StartContext } from './start-context.ts';
 
 /** An embedded database gets at least this long, even where the rest has used up the grace period of the shutdown. */
@@ -95,10 +95,10 @@ export async function openResources(context: StartContext, clock: Clock): Promis
 /** Loaded only where there is a database: the libraries of accounts take a tenth of a start. */
 async function openDatabaseOf(context: StartContext, store: EmbeddedStore): Promise<Database | undefined> {
   const { config, log, signal, wait, closers } = context;
-  const url = config.SVC_DATABASE_URL;
+  const { SVC_DATABASE_URL: url, SVC_DATA_DIR: dataDir, SVC_DATABASE_POOL: maxConnections } = config;
   if (url === undefined) return undefined;
-  const { openDatabase } = await import('./start-accounts.ts');
-  const database = await orStartError(openDatabase({ url, config, store, log, signal, wait }));
+  const { openDatabase } = await import('../stores/database.ts');
+  const database = await orStartError(openDatabase({ url, dataDir, maxConnections, store, log, signal, wait }));
   closers.add('the database; everything is written', (grace) => database.close(grace.leftMs(LEAST_DATABASE_GRACE_MS)));
   return database;
 }

@@ -14,6 +14,7 @@ import type { RateLimiter } from '../fairness/rate-limit.ts';
 import type { Topic } from '../ports/cluster.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 import type { UseCase } from '../ports/use-case.ts';
+import type { Database } from '../stores/database.ts';
 import type { StoreOutage } from '../stores/embedded/outage.ts';
 import type { Metrics } from '../system/metrics.ts';
 import type { PolicyLife } from '../threads/main/policy-life.ts';
@@ -30,7 +31,6 @@ import type { UseCases } from '../use-cases/use-cases.ts';
 import { createWebhookUseCases } from '../use-cases/webhooks.ts';
 import { LogWitness } from '../use-cases/witness.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
-import type { Database } from './start-accounts.ts';
 import type { Cluster } from './start-cluster.ts';
 
 export type UseCaseParts = CredentialUseCasesDeps & {

@@ -1,5 +1,5 @@
 /** `svc serve --check` and `--print-config`: what the gateway would start with, without starting it. */
-import { checkSettings, shownSettings } from '../../app/check-settings.ts';
+import { checkSettings, shownSettings } from '../../config/check.ts';
 import { readConfig, unknownVariables } from '../../config/read.ts';
 import { EXIT, type ExitStatus } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';

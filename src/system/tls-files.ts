@@ -2,9 +2,9 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { fail, ok, type Result } from '../../core/base/result.ts';
-import { codeOf, messageOf } from '../../core/base/text.ts';
-import type { TlsIdentity } from '../../ports/tls.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import { codeOf, messageOf } from '../core/base/text.ts';
+import type { TlsIdentity } from '../ports/tls.ts';
 
 export type TlsPaths = { readonly cert: string; readonly key: string; readonly clientCa: string | undefined };
 

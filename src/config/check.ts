@@ -1,12 +1,12 @@
 /** Checks the settings and the files that they name; opens, makes and listens to nothing. */
 import { readFileSync } from 'node:fs';
 import { readSinkFile } from '../audit-sinks/sink-file.ts';
-import { type Config, VARIABLES, type VariableName } from '../config/config.ts';
-import { tlsPathsOf } from '../config/urls.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
-import { readTlsFiles } from '../doors/shared/tls-files.ts';
 import { loadPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
 import { STARTER_POLICY } from '../system/package-files.ts';
+import { readTlsFiles } from '../system/tls-files.ts';
+import { type Config, VARIABLES, type VariableName } from './config.ts';
+import { tlsPathsOf } from './urls.ts';
 
 /** Files that are read as they are, by the settings that name them. */
 const FILES = ['SVC_BUS_CA_FILE', 'SVC_BUS_CERT_FILE', 'SVC_BUS_KEY_FILE', 'SVC_BUS_CREDENTIALS_FILE'] as const;
