@@ -3,8 +3,12 @@
 import type { Config } from '../config/config.ts';
 import { publicUrlOf } from '../config/urls.ts';
 import { isLoopback } from '../core/base/client-address.ts';
-import { holds } from '../core/identity/roles.ts';
+import { ok } from '../core/base/result.ts';
+import { accountIdOf } from '../core/identity/account.ts';
+import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
+import { type IsStillAdmin, isKeyInForce } from '../credentials/api-key-admin.ts';
 import { type Bootstrap, bootstrapOf } from '../credentials/api-key-start.ts';
+import { lineageOf } from '../credentials/lineage.ts';
 import { endMadeKeys } from '../credentials/made-keys.ts';
 import { type Credentials, openCredentials } from '../credentials/open.ts';
 import { mintSecret } from '../credentials/secret-token.ts';
@@ -12,6 +16,7 @@ import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
 import { createEmbeddedRevocationStore } from '../stores/embedded/revocations.ts';
 import { createSteadyClock, within } from '../system/clock.ts';
 import { createTokens } from '../threads/crypto/tokens.ts';
+import type { FindLineage } from '../use-cases/approvals.ts';
 import { withWebhooks } from '../use-cases/webhooks.ts';
 import type { RunningAccounts } from './start-accounts.ts';
 import type { StartContext } from './start-context.ts';
@@ -32,6 +37,8 @@ export type Identity = {
   readonly isWithoutAccounts: boolean;
   /** The proof that the operator makes the first account; undefined: none is needed. */
   readonly setupSecret: string | undefined;
+  readonly findLineage: FindLineage;
+  readonly isStillAdmin: IsStillAdmin;
 };
 
 export async function openIdentity(
@@ -102,8 +109,39 @@ export async function startIdentity(
   });
   if (accounts !== undefined) await wait.value(() => accounts.start(), trouble);
   const isWithoutAccounts = accounts !== undefined && (await wait.value(() => accounts.isEmpty(), trouble));
-  return { credentials, accounts, bootstrap, isWithoutAccounts, setupSecret: setup?.secret };
+  return {
+    ...{ credentials, accounts, bootstrap, isWithoutAccounts, setupSecret: setup?.secret },
+    findLineage: lineageIn(credentials, accounts),
+    isStillAdmin: admins(credentials, accounts),
+  };
 }
+
+const lineageIn =
+  ({ apiKeys }: Credentials, accounts: RunningAccounts | undefined): FindLineage =>
+  (subject) =>
+    lineageOf(
+      {
+        apiKeys,
+        accountOf: async (account) => {
+          if (accounts === undefined) return ok(undefined);
+          const found = await accounts.useCases.me({ principal: { subject: account, scopes: [], orgId: null } });
+          return found.ok || found.fault.kind !== 'unauthenticated' ? found : ok(undefined);
+        },
+      },
+      subject,
+    );
+
+/** A key may have been revoked meanwhile, and an account be gone or demoted. */
+const admins =
+  ({ apiKeys }: Credentials, accounts: RunningAccounts | undefined): IsStillAdmin =>
+  async (principal) => {
+    if (accountIdOf(principal.subject) === undefined) {
+      await apiKeys.lookAround();
+      return isKeyInForce(apiKeys, principal.subject);
+    }
+    const found = await accounts?.useCases.me({ principal });
+    return found?.ok === true && !found.value.disabled && holds(SCOPES_OF_ROLE[found.value.role], 'admin');
+  };
 
 async function isAdminOfAll({ authenticator }: Credentials, bearer: string): Promise<boolean> {
   const known = await authenticator.authenticate(bearer);
