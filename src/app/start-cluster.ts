@@ -129,6 +129,7 @@ export async function openCluster(
   });
   const follow = async (): Promise<boolean> => states.log.follow();
   const onBeat = (all: readonly Member[]): void => {
+    threads.broadcast({ type: 'time', nowMs: shown.nowMs() });
     states.everywhere.noteMembers(all);
     void states.log.follow();
   };

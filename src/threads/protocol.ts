@@ -116,6 +116,8 @@ export type MainToDoors =
   | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
   /** How many agents are registered, for what a thread remembers of each. Sent after a change, not at once. */
   | { readonly type: 'agent-count'; readonly count: number }
+  /** In a cluster, the time by which the main thread goes, once a second. */
+  | { readonly type: 'time'; readonly nowMs: number }
   /** The TLS identity for new connections. */
   | { readonly type: 'tls'; readonly identity: TlsIdentity }
   /** To be confirmed: all that was sent before holds in this thread. */

@@ -100,6 +100,8 @@ class IoThread {
   readonly #checkRecords: Feed<'traces'> | undefined;
   /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
   readonly #clock: WallClock;
+  /** What the main thread has shown last. */
+  #shown: { readonly nowMs: number; readonly atMs: number };
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
   readonly #holds: Holds;
@@ -113,7 +115,10 @@ class IoThread {
     this.#channel = channel;
     this.#start = start;
     this.#data = start.data as IoData;
-    this.#clock = createClock(undefined, undefined, start.nowMs);
+    this.#shown = { nowMs: start.nowMs, atMs: performance.now() };
+    // Gateways of a cluster go by one clock, which the main thread knows.
+    const isInCluster = this.#data.home !== undefined;
+    this.#clock = createClock(isInCluster ? () => this.#mainMs : undefined, undefined, start.nowMs);
     const { home, maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams, trustedProxies } = this.#data;
     const { telemetryChannel } = this.#data;
     this.#checkRecords = telemetryChannel === undefined ? undefined : new Feed(telemetryChannel, 'traces');
@@ -147,6 +152,10 @@ class IoThread {
         })
       : undefined;
     this.#ticking = setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
+  }
+
+  get #mainMs(): number {
+    return Math.floor(this.#shown.nowMs + performance.now() - this.#shown.atMs);
   }
 
   /** Opens the doors and reports their ports. Rejects where an address is taken. */
@@ -238,6 +247,9 @@ class IoThread {
         return this.#control.revokeAgent(message.agent);
       case 'agent-count':
         return credentialDigests.makeRoomFor(message.count);
+      case 'time':
+        this.#shown = { nowMs: message.nowMs, atMs: performance.now() };
+        return;
       case 'tls':
         this.#http.renewTls(message.identity);
         return this.#grpc?.renewTls(message.identity);

@@ -6,6 +6,7 @@ import { type FaultyCluster, startFaultyCluster } from '../../support/faulty-clu
 import type { TestGateway } from '../../support/gateway.ts';
 import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
+import { openStream } from '../../support/stream.ts';
 
 const newDatabase = withPostgres();
 const DAY_MS = 24 * 3_600_000;
@@ -128,6 +129,20 @@ describe.each([
       expect([made.status, made.headers.get('svc-unconfirmed')]).toEqual([201, null]);
       await expectEnd('DECISION_ALLOW', untilMs, async (at) => (await check(at, 'web')).decision as string);
     }
+  });
+
+  test('has API keys end in their time, and streams with them', async () => {
+    const untilMs = Date.now() + 6_000;
+    const key = { name: 'short', scopes: ['read'], expires_at: new Date(untilMs).toISOString() };
+    const bearer: string = (await right.call('POST', '/api/v1/iam/api-keys', key)).body.key;
+    const stream = await openStream(wrong, '', { bearer });
+    const closed = stream.closed.then(({ code }) => ({ code, atMs: Date.now() }));
+    await expectEnd('401', untilMs, async (at) =>
+      String((await at.call('GET', '/api/v1/ops', undefined, bearer)).status),
+    );
+    const { code, atMs } = await closed;
+    expect(code).toBe(4401);
+    expect(atMs).toBeGreaterThan(untilMs - 500);
   });
 
   test('goes on within the caps of the day', async () => {
