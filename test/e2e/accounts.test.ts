@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
@@ -10,14 +9,14 @@ import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { fastestMs } from '../support/fastest.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { layDatabase, withPostgres } from '../support/postgres.ts';
+import { folderForDatabase, layDatabase, withPostgres } from '../support/postgres.ts';
 
 const newDatabase = withPostgres();
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
 /** Without user namespaces, root's PostgreSQL runs as another account, which must reach the folder. */
 function reachableFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-accounts-'));
+  const folder = folderForDatabase();
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;

@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Answered, LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support/load.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
-import { layDatabase } from '../support/postgres.ts';
+import { folderForDatabase, layDatabase } from '../support/postgres.ts';
 import { head, openSocket } from '../support/raw-http.ts';
 
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
@@ -26,8 +26,7 @@ async function start(options: GatewayOptions = {}): Promise<TestGateway> {
   return gateway;
 }
 
-function dataFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-crash-'));
+function dataFolder(folder = mkdtempSync(join(tmpdir(), 'svc-crash-'))): string {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
@@ -90,7 +89,7 @@ describe('the whole process', () => {
   });
 
   test('a snapshot of the data directory under load starts elsewhere, complete', async () => {
-    const dataDir = dataFolder();
+    const dataDir = dataFolder(folderForDatabase());
     const env = {
       SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path,
       SVC_DATABASE_URL: 'embedded',
@@ -105,7 +104,7 @@ describe('the whole process', () => {
     });
     const load = startLoad(running, 'copied');
     await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
-    const copy = dataFolder();
+    const copy = dataFolder(folderForDatabase());
     running.process.kill('SIGSTOP');
     const answered = [...load.answered];
     cpSync(join(dataDir, 'data'), join(copy, 'another place'), {

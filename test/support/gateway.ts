@@ -51,6 +51,15 @@ const wasIdle = (error: unknown): boolean => {
 
 const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
+async function newFolder(hasDatabase: boolean): Promise<string> {
+  if (!hasDatabase) return mkdtempSync(join(tmpdir(), 'svc-test-'));
+  // Loaded where it is needed: most tests have no database.
+  const { folderForDatabase, layDatabase } = await import('./postgres.ts');
+  const folder = folderForDatabase();
+  await layDatabase(join(folder, 'data'));
+  return folder;
+}
+
 /** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
 export async function startTestGateway({
   env = {},
@@ -59,10 +68,7 @@ export async function startTestGateway({
   stderr,
   meanwhile,
 }: GatewayOptions = {}): Promise<TestGateway> {
-  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
-  // Loaded where it is needed: most tests have no database.
-  if (env.SVC_DATABASE_URL === 'embedded' && dataDir === undefined)
-    await (await import('./postgres.ts')).layDatabase(join(folder, 'data'));
+  const folder = dataDir ?? (await newFolder(env.SVC_DATABASE_URL === 'embedded'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',

@@ -1,9 +1,14 @@
 /** Real PostgreSQL databases for a test file, on the server of the run. */
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { askingPath, connected, databaseAt, layDatabaseOf, TEMPLATE } from './database-server.ts';
+
+/** A folder beside the database that is copied, where a copy is cheapest; it goes with the run at the latest. */
+export const folderForDatabase = (): string => mkdtempSync(join(inject('scratch'), 'database-'));
 
 /** Puts an empty database into a data directory, where the start would make one. */
 export const layDatabase = (dataDir: string): Promise<void> => layDatabaseOf(inject('scratch'), dataDir);

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -9,7 +8,7 @@ import { POSTGRES_DEFAULTS, Postgres, type PostgresOptions } from '../../../src/
 import { SILENT, startTestPostgres } from '../../support/database-server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { fastestMs } from '../../support/fastest.ts';
-import { layDatabase, withPostgres } from '../../support/postgres.ts';
+import { folderForDatabase, layDatabase, withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
@@ -368,7 +367,7 @@ describe('postgres', () => {
   });
 
   test('a database that goes away is a fault meanwhile, and is used again when back', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'svc-away-'));
+    const dataDir = folderForDatabase();
     await layDatabase(dataDir);
     const server = await startTestPostgres({ dataDir });
     const postgres = new Postgres({ url: server.url, ...POSTGRES_DEFAULTS }, SILENT);

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -9,7 +8,7 @@ import { stopLeftover } from '../../../src/stores/trial-postgres/leftover.ts';
 import type { EmbeddedOptions, EmbeddedPostgres } from '../../../src/stores/trial-postgres/trial-postgres.ts';
 import { SILENT, startTestPostgres } from '../../support/database-server.ts';
 import { eventually } from '../../support/eventually.ts';
-import { layDatabase } from '../../support/postgres.ts';
+import { folderForDatabase, layDatabase } from '../../support/postgres.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 describe('embedded postgres', () => {
@@ -18,7 +17,7 @@ describe('embedded postgres', () => {
   });
 
   async function temporaryDir(): Promise<string> {
-    const dir = await mkdtemp(join(tmpdir(), 'svc-embedded-'));
+    const dir = folderForDatabase();
     cleanUps.push(() => rm(dir, { recursive: true, force: true }));
     return dir;
   }
