@@ -1,7 +1,7 @@
-import { refuseWithout } from '../core/access.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
+import { refuseWithout } from '../core/identity/access.ts';
 import {
   type Account,
   accountIdOf,

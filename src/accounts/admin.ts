@@ -1,12 +1,12 @@
 /** Administration of accounts: list, role, disable, sessions (admin scope), and the caller's own account. */
 
-import { orgInReach, refuseWithout } from '../core/access.ts';
 import type { AuditEvent } from '../core/audit/audit.ts';
 import { isOrgName } from '../core/base/ids.ts';
 import { BAD_CURSOR, type Page, type PageRequest } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { OrgFilter } from '../core/commands.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
+import { orgInReach, refuseWithout } from '../core/identity/access.ts';
 import { accountIdOf, mayManageRole, parseAccountId, subjectOf } from '../core/identity/account.ts';
 import { type Principal, type Role, SCOPES_OF_ROLE, type Scope } from '../core/identity/roles.ts';
 import { type Made, NOTHING_MADE } from '../credentials/made-keys.ts';

@@ -1,11 +1,11 @@
 /** Administration of open invites: list and revoke (admin scope). */
 
-import { refuseWithout } from '../core/access.ts';
 import { lineageOfOrg } from '../core/audit/audit.ts';
 import type { Page, PageRequest } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { OrgFilter } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseWithout } from '../core/identity/access.ts';
 import { isUuid, mayManageRole } from '../core/identity/account.ts';
 import { type EmailAddress, emailKeyOf } from '../core/identity/email.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';

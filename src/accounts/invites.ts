@@ -1,10 +1,10 @@
 /** Invites: made by an admin, handed over out of band, used once (docs/spec.md, Invites). */
 
-import { refuseWithout } from '../core/access.ts';
 import { lineageOfOrg } from '../core/audit/audit.ts';
 import { isOrgName, type SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
+import { refuseWithout } from '../core/identity/access.ts';
 import { type Account, INVITE_MS, mayManageRole } from '../core/identity/account.ts';
 import { type EmailAddress, emailKeyOf } from '../core/identity/email.ts';
 import { type Principal, type Role, seesOrg } from '../core/identity/roles.ts';

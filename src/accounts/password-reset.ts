@@ -1,9 +1,9 @@
 /** Forgotten passwords: a mail with a token that works once, for an hour (docs/spec.md, Password reset). */
 
-import { refuseWithout } from '../core/access.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
+import { refuseWithout } from '../core/identity/access.ts';
 import { mayManageRole, NO_FAILURES, RESET_MS } from '../core/identity/account.ts';
 import { emailKeyOf, parseEmail } from '../core/identity/email.ts';
 import type { Principal } from '../core/identity/roles.ts';

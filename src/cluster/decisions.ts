@@ -5,12 +5,12 @@ import type { Command, CommandType } from '../core/commands.ts';
 import type { Effect, StateTable } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Outcome } from '../core/outcome.ts';
-import { type ReplayedIds, tryOut } from '../core/trial.ts';
 import type { Entry } from '../ports/cluster-log.ts';
 import type { Accepted, ControlSharing, ProposalEnds, SharedDecisions, Trial } from '../ports/sharing.ts';
 import type { AppliedEverywhere } from './applied.ts';
 import { proposed, type SharedLog } from './log.ts';
 import type { SharedOrders } from './orders.ts';
+import { type ReplayedIds, tryOut } from './trial.ts';
 
 export type DecisionsOptions = {
   readonly log: SharedLog;

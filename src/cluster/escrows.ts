@@ -6,7 +6,7 @@ import type { BudgetHoldings } from '../core/budget/holdings.ts';
 import type { LimitShortage } from '../core/limits/grants.ts';
 import type { LimitTracker } from '../core/limits/limits.ts';
 import type { LimitAlert } from '../core/limits/reached.ts';
-import type { Shortage } from '../core/shortage.ts';
+import type { Shortage } from '../core/limits/shortage.ts';
 
 /** Accounts of the ledger as a gateway holds them: see `BudgetHoldings` and `Escrow` for each of these. */
 export interface Holdings {

@@ -4,7 +4,7 @@ import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { AccountName, AccountRow, Grant } from '../core/budget/escrow.ts';
 import type { Fault } from '../core/fault.ts';
 import { isOfLimits } from '../core/limits/grants.ts';
-import { accountOf, type Shortage } from '../core/shortage.ts';
+import { accountOf, type Shortage } from '../core/limits/shortage.ts';
 import type { Bus, Ledger } from '../ports/cluster.ts';
 import { within } from '../system/clock.ts';
 import type { Holdings } from './escrows.ts';

@@ -1,9 +1,9 @@
 /** The money of a gateway in a cluster: what it has spent, and its trade with the ledger. */
 
-import { orgInReach } from '../core/access.ts';
 import { ok } from '../core/base/result.ts';
 import type { Effect } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
+import { orgInReach } from '../core/identity/access.ts';
 import { Durations } from '../core/stats/durations.ts';
 import type { Bus, Ledger, LedgerPages, RunId, UsageIds } from '../ports/cluster.ts';
 import type { BudgetStore, Clock } from '../ports/ports.ts';

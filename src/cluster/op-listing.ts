@@ -1,7 +1,7 @@
 import { BAD_CURSOR } from '../core/base/page.ts';
 import { ok } from '../core/base/result.ts';
 import type { CommandOf, Replies } from '../core/commands.ts';
-import type { OpView } from '../core/views.ts';
+import type { OpView } from '../core/ops/op-view.ts';
 import type { RunId } from '../ports/cluster.ts';
 
 /** A gateway to list; `run`: absent for this one. */

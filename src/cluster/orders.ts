@@ -1,11 +1,11 @@
-import { orgInReach } from '../core/access.ts';
 import { type Lineage, lineageOfOrg } from '../core/audit/audit.ts';
 import { type AgentKey, type OpId, parseAgentKey } from '../core/base/ids.ts';
 import { Multimap } from '../core/base/lists.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
-import type { OpView, Signal, SignalMessage } from '../core/views.ts';
+import { orgInReach } from '../core/identity/access.ts';
+import type { OpView, Signal, SignalMessage } from '../core/ops/op-view.ts';
 import type { Bus, Membership } from '../ports/cluster.ts';
 import type { Entry, LogRow } from '../ports/cluster-log.ts';
 import type { Clock } from '../ports/ports.ts';

@@ -2,8 +2,8 @@ import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '..
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
+import type { OpView } from '../core/ops/op-view.ts';
 import type { OpsRegistry } from '../core/ops/ops.ts';
-import type { OpView } from '../core/views.ts';
 import type { Decided, Membership, Peers, RunId, Unconfirmed } from '../ports/cluster.ts';
 import type { Clock } from '../ports/ports.ts';
 import { gatherOps } from './op-listing.ts';

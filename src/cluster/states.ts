@@ -7,8 +7,7 @@ import { agentKeyOf } from '../core/base/ids.ts';
 import type { CommandOf, CommandType } from '../core/commands.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
-import { ReplayedIds } from '../core/trial.ts';
-import type { SignalMessage } from '../core/views.ts';
+import type { SignalMessage } from '../core/ops/op-view.ts';
 import type { Barrier, Bus, MemberStore, Membership, Peers, RunId } from '../ports/cluster.ts';
 import { type Entry, type LogStore, noticeOf, type Whole } from '../ports/cluster-log.ts';
 import type { AgentStore, Clock, DecisionStore } from '../ports/ports.ts';
@@ -24,6 +23,7 @@ import { type CarryOut, SharedOrders } from './orders.ts';
 import type { ClusterPolicies } from './policies.ts';
 import type { Replicas } from './replicas.ts';
 import { SharedApprovals } from './shared-approvals.ts';
+import { ReplayedIds } from './trial.ts';
 
 export type StatesStart = {
   readonly run: RunId;

@@ -1,5 +1,6 @@
 /** Every command that the governor takes, and its reply: one closed union that both ends import. */
 
+import type { AgentView } from './agents/agent-view.ts';
 import type { Approval, ApprovalState } from './approvals/approval.ts';
 import type { Lineage } from './approvals/approvers.ts';
 import type { AgentIdentity, OpId, SecretDigest } from './base/ids.ts';
@@ -11,11 +12,12 @@ import type { DecisionCause } from './check/cause.ts';
 import type { Obligation } from './check/obligations.ts';
 import type { Fault } from './fault.ts';
 import type { EnforcementPlace, Halt } from './halts/halt.ts';
+import type { Voucher } from './identity/access.ts';
 import type { Principal } from './identity/roles.ts';
 import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
-import type { OpEnd, OpState } from './ops/op-state.ts';
+import type { ControlTrigger, OpEnd, OpState } from './ops/op-state.ts';
+import type { OpView, SignalMessage } from './ops/op-view.ts';
 import type { TokenUsage } from './prices/price.ts';
-import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
 /** Which gateway of a cluster has the operation, as an earlier answer said; undefined: it was not said. */
 type Homed = { readonly home?: string | undefined };

@@ -6,8 +6,8 @@ import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
 import type { BudgetAlert } from './budget/envelope.ts';
 import type { Halt } from './halts/halt.ts';
 import type { LimitAlert } from './limits/reached.ts';
+import type { OpView, Signal } from './ops/op-view.ts';
 import type { OpSlot } from './ops/ops.ts';
-import type { OpView, Signal } from './views.ts';
 
 export type Effect =
   | { readonly kind: 'audit'; readonly draft: AuditDraft }

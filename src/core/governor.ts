@@ -1,4 +1,3 @@
-import { orgInReach } from './access.ts';
 import { type AgentRegistration, AgentRegistry } from './agents/agents.ts';
 import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agents/commands.ts';
 import { identify } from './agents/identify.ts';
@@ -36,15 +35,16 @@ import {
 } from './halts/commands.ts';
 import type { Halt } from './halts/halt.ts';
 import { HaltRegistry } from './halts/halts.ts';
+import { orgInReach } from './identity/access.ts';
 import type { CompiledLimit } from './limits/compiled.ts';
 import { type LimitOptions, LimitTracker } from './limits/limits.ts';
 import { completeOp, controlOp, getOp, listOps, type OpContext, registerOp } from './ops/commands.ts';
 import { OpMoves } from './ops/moves.ts';
+import type { SignalMessage } from './ops/op-view.ts';
 import { OpsRegistry } from './ops/ops.ts';
 import { SignalBoxes } from './ops/signals.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { type Begun, rollBack, terminateBegun, type Undo } from './rollback.ts';
-import type { SignalMessage } from './views.ts';
 
 export type GovernorOptions = Pick<
   CheckState,

@@ -1,8 +1,8 @@
 import type { AgentKey } from './base/ids.ts';
 import type { CommandType, Replies } from './commands.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
+import type { Shortage } from './limits/shortage.ts';
 import type { Undo } from './rollback.ts';
-import type { Shortage } from './shortage.ts';
 
 /** A usage id, and the agent whose it is. */
 export type UsageKey = { readonly agent: AgentKey; readonly usageId: string };

@@ -1,10 +1,10 @@
 /** API keys as admins handle them: created, listed and revoked (docs/spec.md, API keys). */
 
-import { orgInReach, refuseWithout } from '../core/access.ts';
 import { isOrgName } from '../core/base/ids.ts';
 import { BAD_CURSOR, type Page } from '../core/base/page.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../core/fault.ts';
+import { orgInReach, refuseWithout } from '../core/identity/access.ts';
 import { type ApiKey, isUsable, keyIdOf, keySubject } from '../core/identity/api-key.ts';
 import { type Principal, SCOPES, type Scope, seesOrg } from '../core/identity/roles.ts';
 import { oldestFirst } from './api-key-index.ts';

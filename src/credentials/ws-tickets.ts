@@ -3,11 +3,11 @@
  * stream).
  */
 
-import { refuseWithout } from '../core/access.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
 import { Multimap } from '../core/base/lists.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseWithout } from '../core/identity/access.ts';
 import { CallerQuota } from '../fairness/fair-queue.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Authenticated } from '../ports/use-case.ts';

@@ -1,5 +1,5 @@
 /** Events that operators see live (docs/spec.md, Live stream). Milliseconds here; the wire makes RFC 3339 of them. */
-import type { OpView } from '../core/views.ts';
+import type { OpView } from '../core/ops/op-view.ts';
 
 export const EVENT_KINDS = [
   'ops_change',

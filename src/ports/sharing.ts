@@ -2,9 +2,9 @@
 import type { AgentIdentity, AgentKey, OpId } from '../core/base/ids.ts';
 import type { Command, CommandOf, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
+import type { Shortage } from '../core/limits/shortage.ts';
+import type { Signal } from '../core/ops/op-view.ts';
 import type { Outcome, UsageKey } from '../core/outcome.ts';
-import type { Shortage } from '../core/shortage.ts';
-import type { Signal } from '../core/views.ts';
 import type { Member } from './cluster.ts';
 import type { Entry, Verdict } from './cluster-log.ts';
 

@@ -1,8 +1,9 @@
 /** The sinks of the audit log, as operators see and steer them (docs/audit-sinks.md). */
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
+
 import { NO_LINEAGE } from '../core/audit/audit.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseUnlessAdminOfAll } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import type { AuditLog } from '../ports/ports.ts';
 import type { UseCase } from '../ports/use-case.ts';

@@ -1,9 +1,10 @@
 /** The gateways of a cluster, as operators see and forget them. */
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
+
 import { type AuditDraft, NO_LINEAGE } from '../core/audit/audit.ts';
 import { microToUsd } from '../core/base/money.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseUnlessAdminOfAll } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import type { Member, MemberStore, PolicyText, Unconfirmed } from '../ports/cluster.ts';
 import type { AuditLog } from '../ports/ports.ts';

@@ -1,5 +1,5 @@
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
 import { ok } from '../core/base/result.ts';
+import { refuseUnlessAdminOfAll } from '../core/identity/access.ts';
 import { createApiKey, type IsStillAdmin, listApiKeys, ownApiKey, revokeApiKey } from '../credentials/api-key-admin.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';

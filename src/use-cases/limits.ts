@@ -1,9 +1,10 @@
 /** Counts of limits (docs/spec.md, Limits of use). */
-import { orgInReach } from '../core/access.ts';
+
 import { BAD_CURSOR, type Page, type PageRequest } from '../core/base/page.ts';
 import { ok, type Result } from '../core/base/result.ts';
 import type { Steps } from '../core/base/steps.ts';
 import type { Fault } from '../core/fault.ts';
+import { orgInReach } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import type { LimitTracker } from '../core/limits/limits.ts';
 import { type LimitFilter, type LimitStatus, listingLimits } from '../core/limits/status.ts';

@@ -1,9 +1,9 @@
 /** Reading the audit log, within the caller's org (docs/spec.md, Audit). */
 
-import { orgInReach } from '../core/access.ts';
 import type { AuditFilter } from '../core/audit/audit.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { orgInReach } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 
 /** `page` is the JSON answer of a listing, `lines` its entries alone; the others are a piece of an export. */

@@ -1,12 +1,12 @@
 /** The policies in force: shown, and replaced as a whole (docs/spec.md, Policy). */
 
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
 import { NO_LINEAGE } from '../core/audit/audit.ts';
 import { BAD_CURSOR, type Page, type PageRequest, placeOfCursor } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Steps } from '../core/base/steps.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import { explain, type Fault } from '../core/fault.ts';
+import { refuseUnlessAdminOfAll } from '../core/identity/access.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';
 import { diffingPolicies, type PolicyChange } from '../core/policy/diff.ts';
 import type { Explanation, Overruling } from '../core/policy/explain.ts';

@@ -1,8 +1,9 @@
 /** Recorded checks, decided again beside the live ones (docs/spec.md, Policy). */
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
+
 import type { AuditFilter } from '../core/audit/audit.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseUnlessAdminOfAll } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { CHECK_EVENTS, type ReplayResult } from '../core/policy/replay.ts';
 import type { LogPiece, PolicyText } from '../ports/cluster.ts';

@@ -1,10 +1,11 @@
 /** The set of policies that is asked beside the one in force: started, watched, and ended (docs/spec.md, Policy). */
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
+
 import { NO_LINEAGE } from '../core/audit/audit.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { rfc3339 } from '../core/base/time.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseUnlessAdminOfAll } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { addedCounts, NO_SHADOW_COUNTS, Shadow, type ShadowCounts } from '../core/policy/shadow.ts';
 import type { PolicyText } from '../ports/cluster.ts';

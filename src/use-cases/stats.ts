@@ -1,6 +1,7 @@
 /** What checks have come to, here and at all gateways of a cluster. */
-import { orgInReach } from '../core/access.ts';
+
 import { ok } from '../core/base/result.ts';
+import { orgInReach } from '../core/identity/access.ts';
 import { mergedStats } from '../core/stats/merge.ts';
 import type { Stats } from '../core/stats/stats.ts';
 import type { StatsView } from '../core/stats/view.ts';

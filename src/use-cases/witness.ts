@@ -1,9 +1,10 @@
 /** Keeps in the own log what other gateways state of theirs (docs/audit-log.md, Witnesses). */
-import { refuseWithout } from '../core/access.ts';
+
 import { type AuditFilter, lineageOfOrg } from '../core/audit/audit.ts';
 import { afterStatement, judgeStatement, type Witnessed, type WitnessStatement } from '../core/audit/witness.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { refuseWithout } from '../core/identity/access.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import type { AuditLog } from '../ports/ports.ts';
 import type { AuditReads, LogText } from './logs.ts';

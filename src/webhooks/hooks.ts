@@ -1,11 +1,12 @@
 /** The rules of webhooks: who may have them, how many, and what is said of them (docs/spec.md, Webhooks). */
-import { orgInReach, refuseWithout } from '../core/access.ts';
+
 import { type AuditDraft, lineageOfOrg } from '../core/audit/audit.ts';
 import { BAD_CURSOR, firstPage, type Page, type PageRequest } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { rfc3339 } from '../core/base/time.ts';
 import type { Period } from '../core/budget/config.ts';
 import { type Fault, invalid } from '../core/fault.ts';
+import { orgInReach, refuseWithout } from '../core/identity/access.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';
 import type { Notice, TEST_EVENT, Webhook, WebhookEvent, WebhookStatus } from '../core/webhooks/webhook.ts';
 import type { AuditLog, StateStore } from '../ports/ports.ts';

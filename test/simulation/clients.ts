@@ -1,7 +1,7 @@
 /** Random requests of clients: agents that act and spend, operators that stop them. */
 import { type AgentIdentity, agentKeyOf, type SecretDigest } from '../../src/core/base/ids.ts';
 import type { Command } from '../../src/core/commands.ts';
-import type { ControlTrigger } from '../../src/core/views.ts';
+import type { ControlTrigger } from '../../src/core/ops/op-state.ts';
 import { ADMIN, checkOf, controlOf, digestOf, opId } from '../support/governor.ts';
 
 /** Registered before the first start, and for good. */

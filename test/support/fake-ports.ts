@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentIdentity, OpId } from '../../src/core/base/ids.ts';
 import { fail, ok } from '../../src/core/base/result.ts';
 import type { Command, CommandType, Replies, UsageAnswer } from '../../src/core/commands.ts';
-import type { SignalMessage } from '../../src/core/views.ts';
+import type { SignalMessage } from '../../src/core/ops/op-view.ts';
 import { digestOf } from '../../src/credentials/secret-token.ts';
 import { ControlSwitch } from '../../src/doors/rpc/control-switch.ts';
 import type { WirePorts } from '../../src/doors/rpc/ports.ts';

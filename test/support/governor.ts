@@ -8,8 +8,8 @@ import type { Effect } from '../../src/core/effects.ts';
 import { Governor, type GovernorOptions } from '../../src/core/governor.ts';
 import type { Principal } from '../../src/core/identity/roles.ts';
 import { HASH_KEY_LENGTH } from '../../src/core/ops/op-index.ts';
+import type { Signal } from '../../src/core/ops/op-view.ts';
 import type { OpSlot } from '../../src/core/ops/ops.ts';
-import type { Signal } from '../../src/core/views.ts';
 
 export const ADMIN: Principal = { subject: 'key:admin', scopes: ['admin'], orgId: null };
 export const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };

@@ -1,4 +1,4 @@
-import type { OpRecord } from '../../src/core/views.ts';
+import type { OpRecord } from '../../src/core/ops/op-view.ts';
 
 /** The registry's view of an operation that was registered without a check. */
 export const UNCHECKED = {

@@ -1,5 +1,5 @@
+import type { ControlTrigger } from '../../core/ops/op-state.ts';
 import { nextState, OP_STATES, type OpState } from '../../core/ops/op-state.ts';
-import type { ControlTrigger } from '../../core/views.ts';
 import { CliError, EXIT, type ExitStatus, RefusedError, renderError, usageError } from '../errors.ts';
 import type { Globals, Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';

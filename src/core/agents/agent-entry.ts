@@ -3,7 +3,7 @@ import { SequencedList } from '../base/sorted.ts';
 import type { BudgetHandle } from '../budget/envelope.ts';
 import type { KnownRows } from '../limits/known-rows.ts';
 import { type OpCounts, zeroOpCounts } from '../ops/op-state.ts';
-import type { AgentView } from '../views.ts';
+import type { AgentView } from './agent-view.ts';
 
 /**
  * Registered agents by name, each name's in the order of registration. Most names belong to a single agent, which then

@@ -2,12 +2,12 @@
  * Agents as operators handle them: registered, deregistered and listed (docs/spec.md, Agents).
  */
 
-import { orgInReach } from '../access.ts';
 import { type AgentIdentity, agentKeyOf } from '../base/ids.ts';
 import { BAD_CURSOR, placeOfCursor } from '../base/page.ts';
 import { assertNever, fail, ok, type Result } from '../base/result.ts';
 import type { CommandOf, CommandType, Replies } from '../commands.ts';
 import { type Fault, invalid } from '../fault.ts';
+import { orgInReach } from '../identity/access.ts';
 import { seesOrg } from '../identity/roles.ts';
 import { pageOfAgents } from '../listings/agents-page.ts';
 import { agentsWithTeams, lineages, overview, stats, tree } from '../listings/topology.ts';

@@ -1,7 +1,7 @@
 import type { AgentIdentity, OpId } from '../base/ids.ts';
 import type { Effect } from '../effects.ts';
+import type { Voucher } from '../identity/access.ts';
 import { seesOrg } from '../identity/roles.ts';
-import type { Voucher } from '../views.ts';
 import type { AgentEntry } from './agent-entry.ts';
 import type { AgentRegistry } from './agents.ts';
 import { REFUSAL } from './refusal.ts';

@@ -1,11 +1,12 @@
 /** Approvals as people and agents handle them: listed, decided, cancelled, and ended by time and by halts. */
-import { orgInReach } from '../access.ts';
+
 import { type AgentIdentity, agentKeyOf, type OpId } from '../base/ids.ts';
 import { BAD_CURSOR, firstPage } from '../base/page.ts';
 import { assertNever, fail, ok, type Result } from '../base/result.ts';
 import type { CommandOf, Replies } from '../commands.ts';
 import type { Fault } from '../fault.ts';
 import type { Halt } from '../halts/halt.ts';
+import { orgInReach } from '../identity/access.ts';
 import { holds, type Principal, seesOrg } from '../identity/roles.ts';
 import { type ApprovalTurn, type Outcome, unchanged } from '../outcome.ts';
 import {

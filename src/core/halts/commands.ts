@@ -1,5 +1,5 @@
 /** Halts as operators handle them: put in force, enforced on what runs, released, listed (docs/spec.md, Halts). */
-import { refuseWithout } from '../access.ts';
+
 import type { AgentRegistry } from '../agents/agents.ts';
 import { lineageOfOrg } from '../audit/audit.ts';
 import { agentKeyOf } from '../base/ids.ts';
@@ -8,6 +8,7 @@ import { fail, ok } from '../base/result.ts';
 import type { CommandOf, Replies } from '../commands.ts';
 import type { Effect } from '../effects.ts';
 import { invalid } from '../fault.ts';
+import { refuseWithout } from '../identity/access.ts';
 import { type Principal, seesOrg } from '../identity/roles.ts';
 import type { OpSlot, OpsRegistry } from '../ops/ops.ts';
 import { type Outcome, unchanged } from '../outcome.ts';

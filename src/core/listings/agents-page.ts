@@ -1,9 +1,9 @@
 /** Pages of registered agents. */
 
 import { type AgentEntry, viewOfAgent } from '../agents/agent-entry.ts';
+import type { AgentView } from '../agents/agent-view.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import type { Page } from '../base/page.ts';
-import type { AgentView } from '../views.ts';
 
 /** How many agents one page may look at, so that the search for a rare team never delays the checks. */
 const SCAN_AGENTS = 100_000;

@@ -1,10 +1,10 @@
 /** Pages over orgs, teams and lineages, each of bounded work (docs/spec.md, Agents). */
 import { type AgentEntry, type AgentGroup, viewOfAgent } from '../agents/agent-entry.ts';
+import type { AgentView } from '../agents/agent-view.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import { BAD_CURSOR, type CursorFault, firstPage, type PageRequest, placeOfCursor } from '../base/page.ts';
 import { ok, type Result } from '../base/result.ts';
 import { type OpCounts, zeroOpCounts } from '../ops/op-state.ts';
-import type { AgentView } from '../views.ts';
 
 export type GroupStats = {
   readonly orgId: string;

@@ -1,5 +1,5 @@
 /** Operations outside a check: their registration, the orders to them, their end, and what callers see of them. */
-import { orgInReach } from '../access.ts';
+
 import type { AgentRegistry } from '../agents/agents.ts';
 import { ownedBy, speakerOf } from '../agents/own-calls.ts';
 import { leaveApprovals } from '../approvals/commands.ts';
@@ -11,6 +11,7 @@ import { fail, ok } from '../base/result.ts';
 import { type CheckState, refuseIfFull } from '../check/check.ts';
 import type { CommandOf, Completion, Replies } from '../commands.ts';
 import type { HaltRegistry } from '../halts/halts.ts';
+import { orgInReach } from '../identity/access.ts';
 import { seesOrg } from '../identity/roles.ts';
 import { pageOfOps } from '../listings/ops-page.ts';
 import { type Outcome, unchanged } from '../outcome.ts';

@@ -1,10 +1,10 @@
 /** The operation that a caller asks for, if it may see it. */
 
-import { orgInReach } from '../access.ts';
 import type { OpId } from '../base/ids.ts';
 import { fail, ok, type Result } from '../base/result.ts';
 import type { CommandOf } from '../commands.ts';
 import type { Fault } from '../fault.ts';
+import { orgInReach } from '../identity/access.ts';
 import type { OpSlot, OpsRegistry } from './ops.ts';
 
 export const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);

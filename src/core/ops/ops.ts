@@ -2,7 +2,6 @@ import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Brand, OpId } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
 import { cutText } from '../base/text.ts';
-import type { OpRecord } from '../views.ts';
 import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.ts';
 import { CHUNK_BITS, Chunk, FREE, firstTaken, LIST_AT, NONE, type OpList, SLOT_MASK } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
@@ -19,6 +18,7 @@ import {
   type OpTrigger,
   zeroOpCounts,
 } from './op-state.ts';
+import type { OpRecord } from './op-view.ts';
 
 /** The position of an operation in the registry. Valid until the operation is swept. */
 export type OpSlot = Brand<number, 'OpSlot'>;

@@ -1,5 +1,5 @@
 import type { AgentKey } from '../base/ids.ts';
-import type { Signal } from '../views.ts';
+import type { Signal } from './op-view.ts';
 import type { OpSlot } from './ops.ts';
 
 /** An operation as its signals know it: its agent's, by its slot and its own number in the registry. */

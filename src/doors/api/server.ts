@@ -1,8 +1,8 @@
-import { refuseWithout } from '../../core/access.ts';
 import { networkOf } from '../../core/base/client-address.ts';
 import { agentKeyOf } from '../../core/base/ids.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import { refuseWithout } from '../../core/identity/access.ts';
 import { FairQueue } from '../../fairness/fair-queue.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { corsHeaders, isPreflight, type Own, preflightReply } from '../engine/access.ts';

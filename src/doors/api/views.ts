@@ -1,8 +1,9 @@
+import type { AgentView } from '../../core/agents/agent-view.ts';
 import type { AgentIdentity } from '../../core/base/ids.ts';
 import { microToUsd } from '../../core/base/money.ts';
 import type { Page } from '../../core/base/page.ts';
 import { rfc3339 } from '../../core/base/time.ts';
-import type { AgentView, OpView } from '../../core/views.ts';
+import type { OpView } from '../../core/ops/op-view.ts';
 
 /** Null for what has not happened yet, or never will. */
 export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));

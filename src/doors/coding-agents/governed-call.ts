@@ -5,7 +5,7 @@ import type { Obligation } from '../../core/check/obligations.ts';
 import { reasonWithRemedy } from '../../core/check/remedy.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
-import type { OpView } from '../../core/views.ts';
+import type { OpView } from '../../core/ops/op-view.ts';
 import { waitWhileThere } from '../rpc/departure.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { waitMsOf } from '../rpc/methods.ts';

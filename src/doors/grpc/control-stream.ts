@@ -3,7 +3,7 @@
 import { agentKeyOf } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
-import type { SignalMessage } from '../../core/views.ts';
+import type { SignalMessage } from '../../core/ops/op-view.ts';
 import type { OpControlStreamRequest, OpControlStreamResponse } from '../proto/messages.ts';
 import { endOfBearer, voucherPrincipal } from '../rpc/bearer.ts';
 import type { ControlSwitch } from '../rpc/control-switch.ts';

@@ -1,8 +1,8 @@
 /** The bearer of a call over any protocol, and the principal behind it for gRPC and Connect, which need write scope. */
 
-import { refuseWithout } from '../../core/access.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import { refuseWithout } from '../../core/identity/access.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { Origin } from '../../use-cases/use-cases.ts';
 import type { WirePorts } from './ports.ts';

@@ -1,6 +1,6 @@
 import type { AgentKey } from '../../core/base/ids.ts';
 import type { Fault } from '../../core/fault.ts';
-import type { SignalMessage } from '../../core/views.ts';
+import type { SignalMessage } from '../../core/ops/op-view.ts';
 
 export type ControlListener = {
   readonly agent: AgentKey;

@@ -5,7 +5,7 @@
 import { type AgentIdentity, agentKeyOf, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../../core/fault.ts';
-import type { Voucher } from '../../core/views.ts';
+import type { Voucher } from '../../core/identity/access.ts';
 import type { Origin } from '../../use-cases/use-cases.ts';
 import { authenticateWriter, bearerOf } from './bearer.ts';
 import { digestOfPresented } from './credential-digests.ts';

@@ -6,7 +6,7 @@ import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { OrgFilter } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
-import type { OpView } from '../../core/views.ts';
+import type { OpView } from '../../core/ops/op-view.ts';
 import { CallerQuota } from '../../fairness/fair-queue.ts';
 import type { GatewayEvent, Interest } from '../../ports/events.ts';
 import type { StreamSocket } from '../engine/engine.ts';

@@ -9,7 +9,7 @@
 
 import { escapeControls, quote, quoteOrNull } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
-import type { OpView } from '../../core/views.ts';
+import type { OpView } from '../../core/ops/op-view.ts';
 import type { GatewayEvent } from '../../ports/events.ts';
 import { aboutView } from '../api/views.ts';
 

@@ -1,6 +1,6 @@
 import type { Page } from '../../core/base/page.ts';
 import type { Principal } from '../../core/identity/roles.ts';
-import type { OpView } from '../../core/views.ts';
+import type { OpView } from '../../core/ops/op-view.ts';
 import type { StreamSocket } from '../engine/engine.ts';
 import { type Channel, opKeyOf } from './channel.ts';
 import { laggedFrame, snapshotFrame } from './frames.ts';

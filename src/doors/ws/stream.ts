@@ -1,10 +1,11 @@
 /**
  * WebSocket `GET /api/v1/stream`: lets readers in, and ties their sockets to the fan-out (docs/spec.md, Live stream).
  */
-import { refuseWithout } from '../../core/access.ts';
+
 import { isOrgName } from '../../core/base/ids.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
+import { refuseWithout } from '../../core/identity/access.ts';
 import { type Principal, seesOrg } from '../../core/identity/roles.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent, type Interest } from '../../ports/events.ts';
 import type { Authenticated } from '../../ports/use-case.ts';

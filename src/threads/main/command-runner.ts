@@ -5,8 +5,8 @@ import { CHANGES, type Command, type CommandOf, type CommandType, type Replies }
 import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Governor } from '../../core/governor.ts';
+import type { SignalMessage } from '../../core/ops/op-view.ts';
 import type { Outcome, UsageKey } from '../../core/outcome.ts';
-import type { SignalMessage } from '../../core/views.ts';
 import type { RateLimiter } from '../../fairness/rate-limit.ts';
 import type { Verdict } from '../../ports/cluster-log.ts';
 import type { Clock, SavedAt } from '../../ports/ports.ts';

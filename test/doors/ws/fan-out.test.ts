@@ -4,7 +4,7 @@ import type { Page } from '../../../src/core/base/page.ts';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import type { OpState } from '../../../src/core/ops/op-state.ts';
-import type { OpView } from '../../../src/core/views.ts';
+import type { OpView } from '../../../src/core/ops/op-view.ts';
 import type { StreamSocket } from '../../../src/doors/engine/engine.ts';
 import { FanOut, type FanOutOptions } from '../../../src/doors/ws/fan-out.ts';
 import { CLOSE, type Reader } from '../../../src/doors/ws/reader.ts';

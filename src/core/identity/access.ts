@@ -1,8 +1,18 @@
 /** Who is asking, and what that allows (docs/spec.md, Tokens and scopes). */
 
-import { fail, ok, type Result } from './base/result.ts';
-import type { Fault } from './fault.ts';
-import { holds, type Principal, type Scope, seesOrg } from './identity/roles.ts';
+import type { SecretDigest } from '../base/ids.ts';
+import { fail, ok, type Result } from '../base/result.ts';
+import type { Fault } from '../fault.ts';
+import { holds, type Principal, type Scope, seesOrg } from './roles.ts';
+
+/**
+ * The credential of a request about an agent: by the agent's own credential token, or by a bearer whose principal has
+ * the write scope (docs/spec.md, Checks). With both, the token decides. With neither, a check is denied.
+ */
+export type Voucher = {
+  readonly credential: SecretDigest | undefined;
+  readonly principal: Principal | undefined;
+};
 
 /** The refusal of a principal that does not hold the scope; undefined where it does. */
 export const refuseWithout = (

@@ -1,8 +1,8 @@
 /** Commands that are tried before they are decided: what they would change, with nothing changed. */
-import type { Command, CommandType } from './commands.ts';
-import type { Governor } from './governor.ts';
-import type { Outcome } from './outcome.ts';
-import type { OpUndo } from './rollback.ts';
+import type { Command, CommandType } from '../core/commands.ts';
+import type { Governor } from '../core/governor.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { OpUndo } from '../core/rollback.ts';
 
 /** New ids, which come again when a command that was tried is decided. */
 export class ReplayedIds {

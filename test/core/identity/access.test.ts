@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { orgInReach, refuseUnlessAdminOfAll } from '../../src/core/access.ts';
-import { holds, type Principal, ROLES, SCOPES, SCOPES_OF_ROLE } from '../../src/core/identity/roles.ts';
+import { orgInReach, refuseUnlessAdminOfAll } from '../../../src/core/identity/access.ts';
+import { holds, type Principal, ROLES, SCOPES, SCOPES_OF_ROLE } from '../../../src/core/identity/roles.ts';
 
 const of = (scopes: Principal['scopes'], orgId: string | null = null): Principal => ({
   subject: 'key:k',

@@ -1,6 +1,6 @@
 /** Amounts that a waiting check lacks: the ledger of a cluster has to grant them first. */
-import { type BudgetShortage, ownerOf } from './budget/grants.ts';
-import type { LimitShortage } from './limits/grants.ts';
+import { type BudgetShortage, ownerOf } from '../budget/grants.ts';
+import type { LimitShortage } from './grants.ts';
 
 export type Shortage = BudgetShortage | LimitShortage;
 
