@@ -100,7 +100,7 @@ class IoThread {
   readonly #checkRecords: Feed<'traces'> | undefined;
   /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
   readonly #clock: WallClock;
-  /** What the main thread has shown last. */
+  /** The time that the main thread has shown last. */
   #shown: { readonly nowMs: number; readonly atMs: number };
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
