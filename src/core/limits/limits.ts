@@ -6,10 +6,11 @@ import type { OpNumber } from '../budget/reservations.ts';
 import { covered } from '../policy/rule.ts';
 import { type CompiledLimit, LimitIndex } from './compiled.ts';
 import type { CountTable, LimitAccount, LimitGrants, LimitShortage } from './grants.ts';
-import { type CountedFor, identityOf, keyOf, keyOfRow, orgOfKey } from './keys.ts';
+import { type CountedFor, identityOf, keyOf, keyOfRow } from './keys.ts';
 import { type KeepsRows, KnownRows, LASTING_PERS } from './known-rows.ts';
 import type { LimitPer } from './limit.ts';
 import { type Asked, type LimitAlert, type Reached, reachedBy, reachedOf, totalOf } from './reached.ts';
+import { KeyRoom } from './room.ts';
 import type { LimitChange, LimitRow } from './rows.ts';
 import { LimitTable, type Said } from './table.ts';
 
@@ -66,10 +67,6 @@ type Lacking = Pick<Asked, 'table' | 'key' | 'row'> & { readonly lacks: number }
 
 export type CountedUsage = { readonly costMicroUsd: number; readonly tokens: number };
 
-/** This part of all room is left to the orgs that do not have the most. */
-const OTHERS_PART = 10;
-/** With fewer keys than this in all, one org may have all of them. */
-const SHARED_FROM = 1_000;
 /** After this many sweeps every key was looked at once, which takes ten minutes. */
 const SWEEPS_OF_ALL = 60;
 const LEAST_PER_SWEEP = 5_000;
@@ -81,10 +78,9 @@ export class LimitTracker {
   readonly #tables = new Map<string, LimitTable>();
   #index = new LimitIndex<Counted>([]);
   #inForce: readonly Counted[] = [];
-  #size = 0;
+  readonly #room: KeyRoom;
   /** Grows whenever a row is forgotten. */
   #generation = 0;
-  readonly #sizeOfOrg = new Map<string, number>();
   readonly #holdings = new Map<OpNumber, Holding>();
   #dropped: string[] = [];
   #sweeping = 0;
@@ -103,6 +99,7 @@ export class LimitTracker {
 
   constructor(options: LimitOptions) {
     this.#options = options;
+    this.#room = new KeyRoom(options.maxStates);
   }
 
   /** Undefined outside a cluster. */
@@ -112,7 +109,7 @@ export class LimitTracker {
 
   /** How many keys are counted for. */
   get size(): number {
-    return this.#size;
+    return this.#room.size;
   }
 
   get isAny(): boolean {
@@ -164,7 +161,7 @@ export class LimitTracker {
         if (row !== -1 && LASTING_PERS.has(limit.per)) known?.set(nth, key, row);
       }
       if (row === -1) unseen += 1;
-      if (row === -1 && !this.#hasRoomFor(key, unseen))
+      if (row === -1 && !this.#room.has(key, unseen))
         return { limit, policy, key, used: 0, reserved: 0, max: limit.max, resetsAtMs: undefined, why: 'full' };
       const added = limit.unit === 'calls' ? 1 : limit.unit === 'usd' ? costMicroUsd : 0;
       // Nearly always it is a limit of calls with room below its maximum as it is written.
@@ -323,7 +320,7 @@ export class LimitTracker {
     const amount = unit === 'usd' ? costMicroUsd : unit === 'tokens' ? tokens : 0;
     if (amount === 0) return alerts;
     let row = table.find(key, nowMs);
-    if (row === -1 && !this.#hasRoomFor(key, 1)) {
+    if (row === -1 && !this.#room.has(key, 1)) {
       this.overflows += 1;
       return alerts;
     }
@@ -364,25 +361,8 @@ export class LimitTracker {
   }
 
   #create(table: LimitTable, key: string, nowMs: number): number {
-    this.#resize(key, 1);
+    this.#room.resize(key, 1);
     return table.create(key, nowMs);
-  }
-
-  #resize(key: string, by: 1 | -1): void {
-    const org = orgOfKey(key);
-    const size = (this.#sizeOfOrg.get(org) ?? 0) + by;
-    if (size === 0) this.#sizeOfOrg.delete(org);
-    else this.#sizeOfOrg.set(org, size);
-    this.#size += by;
-    if (by === -1) this.#generation += 1;
-  }
-
-  /** An org leaves some room to the others. */
-  #hasRoomFor(key: string, unseen: number): boolean {
-    const { maxStates } = this.#options;
-    if (this.#size + unseen > maxStates) return false;
-    if (maxStates < SHARED_FROM || this.#size + unseen <= maxStates / 2) return true;
-    return (this.#sizeOfOrg.get(orgOfKey(key)) ?? 0) + unseen <= maxStates - maxStates / OTHERS_PART;
   }
 
   /** Undefined: there is none, such as an org of an agent without one. */
@@ -421,7 +401,7 @@ export class LimitTracker {
   /** In a cluster a key may be raised that only other gateways have counted for. */
   #begunElsewhere(policy: string, id: string, key: string, nowMs: number) {
     const table = this.#inForce.find((each) => each.policy === policy && each.limit.id === id)?.table;
-    if (this.#options.grants === undefined || table === undefined || !this.#hasRoomFor(key, 1)) return undefined;
+    if (this.#options.grants === undefined || table === undefined || !this.#room.has(key, 1)) return undefined;
     return { table, row: this.#create(table, copyOf(key), nowMs) };
   }
 
@@ -447,13 +427,14 @@ export class LimitTracker {
   }
 
   /** Forgets what counts no more, looking at a limited number of keys. */
-  sweep(nowMs: number, most = Math.max(LEAST_PER_SWEEP, Math.ceil(this.#size / SWEEPS_OF_ALL))): void {
+  sweep(nowMs: number, most = Math.max(LEAST_PER_SWEEP, Math.ceil(this.#room.size / SWEEPS_OF_ALL))): void {
     const tables = [...this.#tables.entries()];
     for (let tried = 0, looked = 0; tried < tables.length && looked < most; tried += 1) {
       const [identity, table] = tables[this.#sweeping % tables.length]!;
       const before = looked;
       looked += table.sweep(most - looked, nowMs, (key) => {
-        this.#resize(key, -1);
+        this.#room.resize(key, -1);
+        this.#generation += 1;
         this.#dropped.push(keyOfRow(identity, key));
       });
       if (looked - before < table.size && looked >= most) return;
@@ -493,7 +474,7 @@ export class LimitTracker {
         this.#dropped.push(keyOfRow(limit, key));
         continue;
       }
-      this.#resize(key, 1);
+      this.#room.resize(key, 1);
       table.restore(key, state);
     }
   }

@@ -2,6 +2,7 @@ import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Brand, OpId } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
 import { cutText } from '../base/text.ts';
+import { FinishedOps } from './finished-ops.ts';
 import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.ts';
 import { CHUNK_BITS, Chunk, FREE, firstTaken, LIST_AT, NONE, type OpList, SLOT_MASK } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
@@ -53,17 +54,14 @@ const LEAST_ERROR = 64;
  */
 export class OpsRegistry {
   readonly #chunks: Chunk[] = [];
+  readonly #finished = new FinishedOps(this.#chunks);
   readonly #index: OpIndex;
   readonly #counts: OpCounts = zeroOpCounts();
   #size = 0;
   #ingested = 0;
   #used = 0; // slots ever handed out
   #free = NONE;
-  #oldestFinished = NONE;
-  #newestFinished = NONE;
   #errorCharacters = 0;
-  /** Operations that run again but are still in the queue of finished ones: see {@link restore}. */
-  readonly #revived = new Set<number>();
 
   /** `hashKey` is random: see {@link OpIndex}. */
   constructor(hashKey: Int32Array) {
@@ -227,7 +225,7 @@ export class OpsRegistry {
     if (isFinished(to)) {
       owner.unfinishedOps -= 1;
       chunk.about.end(at, end);
-      this.#queueForSweep(slot);
+      this.#finished.add(slot);
     }
     return to;
   }
@@ -265,16 +263,11 @@ export class OpsRegistry {
     onRemoved: (opId: OpId, owner: AgentEntry, number: number, slot: OpSlot) => void,
   ): number {
     let removed = 0;
-    while (removed < limit && this.#oldestFinished !== NONE) {
-      const slot = this.#oldestFinished as OpSlot;
+    while (removed < limit) {
+      const slot = this.#finished.take(nowMs, ttlMs) as OpSlot;
+      if (slot === NONE) break;
       const chunk = this.#chunkOf(slot);
       const at = slot & SLOT_MASK;
-      // An operation that runs again does not hold up those behind it, however often it moves.
-      const isRevived = this.#revived.size > 0 && this.#revived.delete(slot);
-      if (!isRevived && nowMs - chunk.updatedAtMs[at]! < ttlMs) break;
-      this.#oldestFinished = chunk.next[at]!;
-      if (this.#oldestFinished === NONE) this.#newestFinished = NONE;
-      if (isRevived) continue;
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
       const number = chunk.numbers[at]!;
@@ -307,9 +300,7 @@ export class OpsRegistry {
     if (!isFinished(from)) return;
     chunk.about.end(at, undefined);
     owner.unfinishedOps += 1;
-    // The queue is singly linked, so the operation stays in it until the sweep comes by. If it finishes again before
-    // that, it is swept from its old place, and those behind it wait until it is old enough.
-    this.#revived.add(slot);
+    this.#finished.revive(slot);
   }
 
   /** Removes an unfinished operation as if it had never existed. */
@@ -317,7 +308,7 @@ export class OpsRegistry {
     const { owners, states } = this.#chunkOf(slot);
     assert(!isFinished(OP_STATES[states[slot & SLOT_MASK]!]!), 'what has finished is left to the sweep');
     owners[slot & SLOT_MASK]!.unfinishedOps -= 1;
-    if (this.#revived.delete(slot)) this.#unqueue(slot);
+    this.#finished.forget(slot);
     this.#drop(slot);
   }
 
@@ -478,23 +469,5 @@ export class OpsRegistry {
     if ((slot & SLOT_MASK) === 0) this.#chunks.push(new Chunk());
     this.#used += 1;
     return slot;
-  }
-
-  #queueForSweep(slot: OpSlot): void {
-    if (this.#revived.size > 0 && this.#revived.delete(slot)) return;
-    this.#chunkOf(slot).next[slot & SLOT_MASK] = NONE;
-    if (this.#newestFinished === NONE) this.#oldestFinished = slot;
-    else this.#chunkOf(this.#newestFinished as OpSlot).next[this.#newestFinished & SLOT_MASK] = slot;
-    this.#newestFinished = slot;
-  }
-
-  /** Walks the whole queue; the call is so rare that its cost does not matter. */
-  #unqueue(slot: OpSlot): void {
-    const nextOf = (queued: number): number => this.#chunkOf(queued as OpSlot).next[queued & SLOT_MASK]!;
-    let before = NONE;
-    for (let at = this.#oldestFinished; at !== slot; at = nextOf(at)) before = at;
-    if (before === NONE) this.#oldestFinished = nextOf(slot);
-    else this.#chunkOf(before as OpSlot).next[before & SLOT_MASK] = nextOf(slot);
-    if (this.#newestFinished === slot) this.#newestFinished = before;
   }
 }
