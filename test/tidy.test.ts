@@ -187,7 +187,7 @@ describe('tidy', () => {
       'src/cli/remote/session-file.ts',
       'src/cli/terminal/output.ts',
     ],
-    zod: ['src/doors/agent-hooks/', 'src/doors/api/', 'src/doors/authzen/', 'src/doors/engine/', 'src/doors/opa/'],
+    zod: ['agent-hooks', 'api', 'authzen', 'engine', 'opa', 'shared'].map((door) => `src/doors/${door}/`),
   };
 
   test('each library is named where the table says, and nowhere else', () => {

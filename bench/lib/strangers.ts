@@ -2,7 +2,6 @@
  * The messages that cost most for their size, of somebody who has shown no credential: by the parser that reads them.
  */
 import { extMcpService } from '../../src/doors/agentgateway/ext-mcp.ts';
-import { readBody, refuseUnknown } from '../../src/doors/api/body.ts';
 import { routesOf } from '../../src/doors/api/routes.ts';
 import { Holds } from '../../src/doors/coding-agents/holds.ts';
 import { addressBehind } from '../../src/doors/engine/client-address.ts';
@@ -16,6 +15,7 @@ import { parseJson } from '../../src/doors/proto/json.ts';
 import { bearerOf } from '../../src/doors/rpc/bearer.ts';
 import { ControlSwitch } from '../../src/doors/rpc/control-switch.ts';
 import { unaryMethods } from '../../src/doors/rpc/methods.ts';
+import { readBody, refuseUnknown } from '../../src/doors/shared/input.ts';
 import { readStreamQuery } from '../../src/doors/ws/stream.ts';
 import { fakeGateway } from '../../test/support/fake-ports.ts';
 

@@ -13,14 +13,14 @@ export type ThreadStart = {
 
 /** Why a thread is no more. */
 export class ThreadEnded extends Error {
-  /** What it did not catch; undefined: it was ended, or has ended itself. */
+  /** The error that it did not catch; undefined: it was ended, or has ended itself. */
   readonly failure: Error | undefined;
 
   constructor(entry: string, code: number, failure: Error | undefined) {
     const how = failure === undefined ? `exited with code ${code}` : `failed: ${failure.message}`;
     super(`the thread workers/${entry}.js ${how}`);
     this.failure = failure;
-    // Where it failed, not where that was noticed: the stack is for the log.
+    // The log is to say where it failed, not where that was noticed.
     if (failure?.stack !== undefined) this.stack = `${this.message}\n${failure.stack}`;
   }
 }

@@ -25,7 +25,7 @@ export function answerQuestions<Question, Answer>(
 export type ThreadLinkOptions<News> = {
   /** Started again so long after it has died; undefined: with the next question. */
   readonly restartMs?: number;
-  /** What it says without having been asked: anything without a `number`. */
+  /** Takes the messages that are no answers: those without a `number`. */
   readonly onNews?: (news: News) => void;
   /** It has died, or could not answer a question: an account for the log. */
   readonly onDefect?: (defect: string) => void;

@@ -20,7 +20,7 @@ type Noted = { readonly call: TakenCall; readonly note: CallNote; readonly failu
 /** A call takes 10 s at most, and begins within 3 s after its hook was asked for: it ends before others may call. */
 const TAKEN_FOR_MS = 15_000;
 const BEGINS_WITHIN_MS = 3_000;
-/** Of a hook whose calls fail. */
+/** How long to wait before a hook is called again whose call has failed. */
 const RETRY: Backoff = { firstMs: 4_000, longestMs: 3_600_000 };
 /** How often it is looked for what other gateways have left. */
 const LOOK_EVERY_MS = 1_000;

@@ -1,12 +1,13 @@
 /** The contexts of AGENT-HOOKS-0.1 that a host sends, as far as the gateway decides about them. */
 import { z } from 'zod';
+import { isSameJson } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
-import { optional, readBody } from '../api/body.ts';
-import { type Fields, halfOf } from '../coding-agents/tool.ts';
+import { halfOf } from '../coding-agents/tool.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
+import { optional, readBody } from '../shared/input.ts';
 
 const POINTS = [
   'agent_startup',
@@ -57,17 +58,6 @@ export function readContext(body: unknown): Result<Context, Fault> {
   // The host runs the tool with the target: a rule must not be shown other arguments.
   const own = attempt(() => readStructJson(target ?? {}, 'target'));
   if (!own.ok) return own;
-  if (!isSame(own.value, args.value)) return invalid('target', 'must be the arguments of tool_call');
+  if (!isSameJson(own.value, args.value)) return invalid('target', 'must be the arguments of tool_call');
   return ok({ point: 'before', tool: call.name, args: args.value, op });
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const names = Object.keys(one);
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && isSame((one as Fields)[name], (other as Fields)[name]))
-  );
 }

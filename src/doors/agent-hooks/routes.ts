@@ -13,21 +13,14 @@ import { reasonWithRemedy } from '../../core/check/remedy.ts';
 import { explain, type Fault } from '../../core/fault.ts';
 import { type Asking, GovernedCalls } from '../coding-agents/governed-call.ts';
 import type { Holds } from '../coding-agents/holds.ts';
-import { jsonOf, textAt } from '../engine/raw-body.ts';
+import { jsonOf } from '../engine/raw-body.ts';
 import type { HttpReply, RawRequest, Route } from '../engine/route.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import type { Caller } from '../rpc/handle.ts';
-import { judge, recordRefusal, type Verdict } from '../rpc/judge.ts';
+import { judge, recordRefusal, refuseOnRecord, type Verdict } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import {
-  AGENT_HEADER,
-  type KnownBearer,
-  knownBearer,
-  speakerFor,
-  type Vouch,
-  type Vouched,
-  vouchedAgain,
-} from '../rpc/speaker.ts';
+import { type Asker, askerOf, speakerFor, type Vouch, type Vouched, vouchedAgain } from '../rpc/speaker.ts';
+import { textAt } from '../shared/input.ts';
 import { agentContext, type Context, readContext } from './context.ts';
 
 const PATH = '/v1/agent-hooks/intercept';
@@ -71,33 +64,31 @@ class AgentHooksDoor {
   }
 
   async answer(raw: RawRequest): Promise<HttpReply> {
-    const { headers, caller } = raw;
-    const bearer = await knownBearer(this.#ports, headers.get('authorization'), caller);
-    if (!bearer.ok) return bearer;
-    const claimed = headers.get(AGENT_HEADER) || undefined;
+    const { caller } = raw;
+    const asked = await askerOf(this.#ports, raw);
+    if (!asked.ok) return asked;
+    const { bearer, claimed } = asked.value;
     const body = jsonOf(raw);
     const context = body.ok ? readContext(body.value) : body;
     if (!context.ok) {
       const resource = body.ok ? textAt(body.value, 'tool_call', 'name') : '';
-      const refused = { claimed, action: 'tool.call', resource, reason: explain(context.fault) };
-      const recorded = await recordRefusal(this.#ports, bearer.value, refused);
-      return recorded.ok ? context : recorded;
+      return refuseOnRecord(this.#ports, asked.value, { action: 'tool.call', resource }, context.fault);
     }
-    const speaker = speakerFor(bearer.value, claimed);
+    const speaker = speakerFor(bearer, claimed);
     if (!speaker.ok) {
       const resource = 'tool' in context.value ? context.value.tool : '';
       const refused = { claimed, action: 'tool.call', resource, reason: explain(speaker.fault) };
-      const recorded = await recordRefusal(this.#ports, bearer.value, refused);
+      const recorded = await recordRefusal(this.#ports, bearer, refused);
       if (!recorded.ok) return recorded;
       return ok({ status: 200, body: { decision: 'deny', reason: 'credential', message: recorded.value.reason } });
     }
-    const vouch = () => vouchedAgain(this.#ports, bearer.value, speaker.value, caller);
-    const asker = { bearer: bearer.value, claimed, speaker: speaker.value, vouch, caller };
+    const vouch = () => vouchedAgain(this.#ports, bearer, speaker.value, caller);
+    const asker = { bearer, claimed, speaker: speaker.value, vouch, caller };
     const decided = await this.#decide(asker, context.value);
     return decided.ok ? ok({ status: 200, body: decided.value }) : decided;
   }
 
-  async #decide(asker: Asker, context: Context): Promise<Result<HookVerdict, Fault>> {
+  async #decide(asker: HookAsker, context: Context): Promise<Result<HookVerdict, Fault>> {
     switch (context.point) {
       case 'before':
         return this.#before(asker, context);
@@ -108,7 +99,7 @@ class AgentHooksDoor {
     }
   }
 
-  async #before(asker: Asker, context: Before): Promise<Result<HookVerdict, Fault>> {
+  async #before(asker: HookAsker, context: Before): Promise<Result<HookVerdict, Fault>> {
     const { tool, args, op } = context;
     const question = {
       action: 'tool.call',
@@ -127,7 +118,7 @@ class AgentHooksDoor {
     return ok(allowed);
   }
 
-  async #after(asker: Asker, context: After): Promise<Result<HookVerdict, Fault>> {
+  async #after(asker: HookAsker, context: After): Promise<Result<HookVerdict, Fault>> {
     const ended = await this.#end(asker, context, context.hasFailed);
     if (!ended.ok) return ended;
     const { value } = ended;
@@ -136,7 +127,7 @@ class AgentHooksDoor {
     );
   }
 
-  #end({ speaker, vouch, caller }: Asker, { tool, op }: Before | After, hasFailed: boolean) {
+  #end({ speaker, vouch, caller }: HookAsker, { tool, op }: Before | After, hasFailed: boolean) {
     const deadlineMs = performance.now() + HOLD_MS;
     const refuse: Asking['refuse'] = async (_subject, reason) => ok({ kind: 'deny', reason });
     const subjects = [{ action: 'tool.call', resource: tool, attributes: {} }];
@@ -149,9 +140,7 @@ type Before = Extract<Context, { point: 'before' }>;
 type After = Extract<Context, { point: 'after' }>;
 
 /** Who asks, and for whom. */
-type Asker = {
-  readonly bearer: KnownBearer;
-  readonly claimed: string | undefined;
+type HookAsker = Asker & {
   readonly speaker: Vouched;
   readonly vouch: Vouch;
   readonly caller: Caller;

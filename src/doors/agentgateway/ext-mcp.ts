@@ -19,7 +19,7 @@ import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt, Malformed } from '../proto/schema.ts';
 import { allowanceFor, readStruct, type StructLimits, writeStruct } from '../proto/struct.ts';
-import { judge, judgePassage, recordRefusal } from '../rpc/judge.ts';
+import { judge, judgePassage, refuseOnRecord } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { AGENT_HEADER, type KnownBearer, knownBearer } from '../rpc/speaker.ts';
 import { MAX_BATCH_BYTES } from '../shared/limits.ts';
@@ -285,20 +285,13 @@ function encodePayload(payload: JsonObject, asStruct: boolean): Buffer {
 }
 
 /** The fault to answer: its own, unless even that cannot be recorded. */
-async function onRecord(
+const onRecord = async (
   ports: WirePorts,
   bearer: KnownBearer,
   claimed: string | undefined,
   fault: Fault,
-): Promise<Fault> {
-  const recorded = await recordRefusal(ports, bearer, {
-    claimed,
-    action: MCP_ACTION.tool,
-    resource: '',
-    reason: explain(fault),
-  });
-  return recorded.ok ? fault : recorded.fault;
-}
+): Promise<Fault> =>
+  (await refuseOnRecord(ports, { bearer, claimed }, { action: MCP_ACTION.tool, resource: '' }, fault)).fault;
 
 const PASS = field(RESULT.pass, '');
 

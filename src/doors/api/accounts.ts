@@ -11,8 +11,9 @@ import { ROLES } from '../../core/identity/roles.ts';
 import type { NamedWebhook } from '../../core/webhooks/webhook.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
+import { optional } from '../shared/input.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { type Listing, name, optional, optionalOr, readCascade, withBody, withListing } from './body.ts';
+import { type Listing, name, optionalOr, readCascade, withBody, withListing } from './body.ts';
 import {
   accountPage,
   changedAccount,

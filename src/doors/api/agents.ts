@@ -3,16 +3,17 @@ import { z } from 'zod';
 import { redactShort } from '../../core/audit/redact-text.ts';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { fail, ok } from '../../core/base/result.ts';
-import { explain, invalid } from '../../core/fault.ts';
+import { invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { isDeclaredJson, jsonOf } from '../engine/raw-body.ts';
 import type { Authorized, FromAgent, HttpReply, RawRequest, Route } from '../engine/route.ts';
-import { recordRefusal } from '../rpc/judge.ts';
+import { recordRefusal, refuseOnRecord } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../rpc/requests.ts';
-import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
+import { askerOf } from '../rpc/speaker.ts';
+import { optional, readBody } from '../shared/input.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { agentIdentity, type Listing, optional, readBody, readNames, ruled, withBody, withListing } from './body.ts';
+import { agentIdentity, type Listing, readNames, ruled, withBody, withListing } from './body.ts';
 import { agentPage, agentRegistered, ownAgent, recordedRefusal } from './shapes.ts';
 import { agentView, identityView, pageView } from './views.ts';
 
@@ -61,20 +62,16 @@ const MAX_REASON = 512;
 
 /** Records a refusal by a proxy between an agent and its target as a denied check. */
 async function recordOwn(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
-  const bearer = await knownBearer(ports, raw.headers.get('authorization'), raw.caller);
-  if (!bearer.ok) return bearer;
-  const claimed = raw.headers.get(AGENT_HEADER) || undefined;
+  const asker = await askerOf(ports, raw);
+  if (!asker.ok) return asker;
   if (!isDeclaredJson(raw)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
   const body = jsonOf(raw);
   const read = body.ok ? readBody(refusal, body.value) : body;
-  if (!read.ok) {
-    const unread = { claimed, action: '', resource: '', reason: explain(read.fault) };
-    const recorded = await recordRefusal(ports, bearer.value, unread);
-    return recorded.ok ? read : recorded;
-  }
+  if (!read.ok) return refuseOnRecord(ports, asker.value, { action: '', resource: '' }, read.fault);
+  const { bearer, claimed } = asker.value;
   const { action, resource } = read.value;
   const reason = `refused on the agent's side: ${redactShort(read.value.reason, MAX_REASON)}`;
-  const recorded = await recordRefusal(ports, bearer.value, { claimed, action, resource, reason });
+  const recorded = await recordRefusal(ports, bearer, { claimed, action, resource, reason });
   if (!recorded.ok) return recorded;
   return ok({ status: 200, body: { reason: recorded.value.reason, audit_id: recorded.value.auditId ?? null } });
 }

@@ -1,32 +1,18 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
 import { type AgentIdentity, isName, isOpHalf, isOrgName, type OpId, opIdOf, parseOpId } from '../../core/base/ids.ts';
-import { nearest } from '../../core/base/mapping.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/base/money.ts';
 import type { PageRequest } from '../../core/base/page.ts';
 import { ok, type Result } from '../../core/base/result.ts';
-import { cutText } from '../../core/base/text.ts';
 import { msOfRfc3339 } from '../../core/base/time.ts';
 import type { OrgFilter } from '../../core/commands.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, QueryName } from '../engine/route.ts';
+import { readBody } from '../shared/input.ts';
 import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../shared/limits.ts';
 import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from '../shared/page-limits.ts';
-
-/** In characters: the name of an unknown field is chosen by the caller. */
-const MAX_SHOWN_KEY = 64;
-
-/** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
-export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
-  const parsed = schema.safeParse(body === undefined ? {} : body, { error: explainType });
-  if (parsed.success) return ok(parsed.data);
-  const issue = parsed.error.issues[0];
-  const isUnknownKey = issue?.code === 'unrecognized_keys';
-  const path = isUnknownKey ? [...issue.path, cutText(issue.keys[0] ?? '', MAX_SHOWN_KEY)] : (issue?.path ?? []);
-  return invalid(path.join('.') || 'body', isUnknownKey ? 'unknown field' : (issue?.message ?? 'is invalid'));
-}
 
 /** The part of a row that says which body it takes, and reads it before the handler is asked. */
 export const withBody = <Request extends { readonly body: unknown }>(
@@ -39,29 +25,6 @@ export const withBody = <Request extends { readonly body: unknown }>(
     return read.ok ? handle({ ...request, body: read.value } as Request, link) : read;
   },
 });
-
-/** The problem in the words of this API; undefined leaves the wording to the library. */
-function explainType(issue: {
-  readonly code?: string | undefined;
-  readonly expected?: unknown;
-  readonly input?: unknown;
-}): string | undefined {
-  if (issue.code !== 'invalid_type') return undefined;
-  return issue.input === undefined
-    ? 'is required'
-    : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
-}
-
-const TYPE_IN_WORDS: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  boolean: 'true or false',
-  object: 'a JSON object',
-  array: 'a list',
-};
-
-/** A field that may be left out. Null is the same: many clients send it for what they do not have. */
-export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
 
 /** As `optional`, with the value that then holds. */
 export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) =>
@@ -104,34 +67,6 @@ export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
 export function readOpHalves(traceId: string, spanId: string): Result<OpId, Fault> {
   const opId = opIdOf(traceId, spanId);
   return opId === undefined ? invalid(isOpHalf(traceId) ? 'span_id' : 'trace_id', OP_HALF_RULE) : ok(opId);
-}
-
-/**
- * Refuses duplicate parameters. Only one of the two could count, while the sender takes the answer to be about both.
- */
-export function refuseRepeated(
-  query: URLSearchParams,
-  names: readonly QueryName[] = [],
-): Result<never, Fault> | undefined {
-  const repeated = names.find((candidate) => query.getAll(candidate).length > 1);
-  return repeated === undefined ? undefined : invalid(repeated, 'is given more than once');
-}
-
-/** Refuses a parameter that the route does not read: what it was to leave out would be in the answer. */
-export function refuseUnknown(
-  query: URLSearchParams,
-  known: readonly QueryName[] = [],
-): Result<never, Fault> | undefined {
-  for (const name of query.keys()) {
-    if ((known as readonly string[]).includes(name)) continue;
-    const guess = nearest(name, known);
-    const parameters = known.length === 0 ? 'this route takes no parameters' : `this route takes ${known.join(', ')}`;
-    return invalid(
-      cutText(name, MAX_SHOWN_KEY) || '(empty)',
-      `unknown parameter; ${guess === undefined ? parameters : `did you mean ${guess}?`}`,
-    );
-  }
-  return undefined;
 }
 
 /** `?per_page=` and `?cursor=` of a listing (docs/spec.md, Lists and times). Fault: `invalid_argument`. */

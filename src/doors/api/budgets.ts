@@ -8,9 +8,10 @@ import type { BudgetStatusRow, PeriodStatus } from '../../core/budget/status.ts'
 import { invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { optional } from '../shared/input.ts';
 import { isUsageId, OP_ID_RULE, USAGE_ID_RULE } from '../shared/limits.ts';
 import { priced, readSpent } from '../shared/usage.ts';
-import { agentIdentity, type Listing, optional, ruled, withBody, withListing } from './body.ts';
+import { agentIdentity, type Listing, ruled, withBody, withListing } from './body.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { costView, spentFields, spentOf } from './spent.ts';
 import { pageView } from './views.ts';

@@ -7,8 +7,9 @@ import { SCOPES } from '../../core/identity/roles.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
 import type { Header } from '../shared/http-answer.ts';
+import { optional, readBody } from '../shared/input.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { type Listing, name, optional, readBody, readCascade, readNames, time, withBody, withListing } from './body.ts';
+import { type Listing, name, readCascade, readNames, time, withBody, withListing } from './body.ts';
 import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './identity-shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 

@@ -6,8 +6,9 @@ import { haltView } from '../../core/halts/view.ts';
 import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { optional } from '../shared/input.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { optional, optionalOr, readPage, readWord, ruled, time, withBody } from './body.ts';
+import { optionalOr, readPage, readWord, ruled, time, withBody } from './body.ts';
 import { haltCreated, haltPage, haltReleased } from './shapes.ts';
 import { pageView } from './views.ts';
 

@@ -1,8 +1,8 @@
 /** An example for a schema, made from it, so that it always fits: a table says what a name stands for. */
+import { DIGITS } from '../connect/describe.ts';
+
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Matches a uint64, which is text in the JSON of protobuf. */
-export const DIGITS = '^\\d+$';
 const TIME = '2026-01-31T12:00:00Z';
 
 /** By the name of the property. */

@@ -8,13 +8,13 @@ import type { ControlTrigger } from '../../core/ops/op-state.ts';
 import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { optional } from '../shared/input.ts';
 import { isLongerThan, MAX_ERROR_BYTES } from '../shared/limits.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { noteOf, priced, readSpent, type Spent } from '../shared/usage.ts';
 import {
   agentIdentity,
   type Listing,
-  optional,
   readGlobs,
   readNames,
   readOpHalves,

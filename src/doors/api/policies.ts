@@ -11,6 +11,7 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/schema.ts';
+import { optional } from '../shared/input.ts';
 import {
   isLongerThan,
   MAX_ACTION_BYTES,
@@ -21,7 +22,7 @@ import {
   problemOfResource,
 } from '../shared/limits.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { agentIdentity, moneyUsd, optional, optionalOr, readNames, readPage, ruled, withBody } from './body.ts';
+import { agentIdentity, moneyUsd, optionalOr, readNames, readPage, ruled, withBody } from './body.ts';
 import { policyExplanation, policyPage, policyReload, rulePage } from './shapes.ts';
 import { cursorView } from './views.ts';
 

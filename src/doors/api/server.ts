@@ -4,7 +4,6 @@ import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { refuseWithout } from '../../core/identity/access.ts';
 import { FairQueue } from '../../fairness/fair-queue.ts';
-import type { Link } from '../../use-cases/use-cases.ts';
 import { corsHeaders, isPreflight, type Own, preflightReply } from '../engine/access.ts';
 import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
@@ -12,14 +11,15 @@ import type { Engine, RequestHead } from '../engine/engine.ts';
 import { Exchange, type Sending } from '../engine/exchange.ts';
 import { type Forbidden, GuardedHead } from '../engine/guarded-head.ts';
 import { problemOf } from '../engine/reply.ts';
-import type { BodyResult, ConcurrencyLimit, HttpReply, Limit, Method, RawRequest, Route } from '../engine/route.ts';
+import type { BodyResult, ConcurrencyLimit, HttpReply, Method, RawRequest, Route } from '../engine/route.ts';
 import { parseJson } from '../proto/json.ts';
 import { attempt } from '../proto/schema.ts';
 import { bearerOf } from '../rpc/bearer.ts';
 import { digestOfPresented } from '../rpc/credential-digests.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import type { Header } from '../shared/http-answer.ts';
-import { refuseRepeated, refuseUnknown } from './body.ts';
+import { refuseRepeated, refuseUnknown } from '../shared/input.ts';
+import { overLimit, overLimitOfStranger } from '../shared/over-limit.ts';
 import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (docs/spec.md, Errors). */
@@ -235,20 +235,6 @@ class RouteServer {
     return misspelt ?? handleOwn?.({ body: undefined, voucher, ...request }, link);
   }
 }
-
-/** Counts a request; the refusal when it is one too many. */
-async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<never, Fault> | undefined> {
-  if (limit === 'none') return undefined;
-  const permit = await link.call('takePermit', { limit, key });
-  return permit.ok ? undefined : permit;
-}
-
-/**
- * Counts a request with an invalid credential, separately from the public auth routes of its address: a program that
- * keeps using an expired token must not lock people at the same address out of signing in.
- */
-export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> =>
-  overLimit(link, 'credential', `address:${networkOf(address)}`);
 
 /** All headers, for the handlers of rows. */
 class RouteHead extends GuardedHead {

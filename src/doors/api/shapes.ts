@@ -8,6 +8,7 @@ import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_EFFECTS } from '../../core/policy/effect.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
 import { WEBHOOK_EVENTS } from '../../core/webhooks/webhook.ts';
+import { obligationList } from '../shared/question-shapes.ts';
 
 export const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
 export const nextCursor = z
@@ -16,28 +17,6 @@ export const nextCursor = z
   .meta({ description: 'The `cursor` of the next page; null on the last one.' });
 export const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
   z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
-
-const obligations = z.array(
-  z.strictObject({ id: z.string(), type: z.string(), properties: z.record(z.string(), z.unknown()) }),
-);
-
-/** Why a door answers as it does, in every protocol that has JSON. */
-export const verdictFields = {
-  reason: z.string().meta({ description: 'One sentence for people.' }),
-  cause: z
-    .enum(DECISION_CAUSES)
-    .nullable()
-    .meta({ description: 'Why it is not allowed, in one word for programs; null if it is allowed.' }),
-  policy: z.string().nullable(),
-  rule_id: z.string().nullable(),
-  audit_id: z.int().nullable().meta({ description: 'The entry in the audit log.' }),
-  op_id: z.string().nullable().meta({ description: 'The operation that has begun; null if none was asked for.' }),
-  approval_id: z.string().optional().meta({ description: 'The approval that a person must give, or has given.' }),
-  remedy: z.string().optional().meta({ description: 'An alternative to the denied action.' }),
-  obligations: obligations
-    .optional()
-    .meta({ description: 'Obligations of the caller on arguments or results. Absent: none.' }),
-};
 
 const pricedCost = z.number().optional().meta({ description: 'The price of the tokens; absent without tokens.' });
 export const usageStatus = z.union([
@@ -125,7 +104,7 @@ export const rulePage = z.strictObject({
         reason: z.string().nullable(),
         remedy: z.string().nullable(),
         approval: approvalTerms.meta({ description: 'Of a rule that requires an approval.' }),
-        obligations: obligations.meta({ description: 'Obligations of a caller that the rule allows.' }),
+        obligations: obligationList.meta({ description: 'Obligations of a caller that the rule allows.' }),
       }),
     )
     .meta({ description: 'In the order in which a check goes through them.' }),
@@ -148,7 +127,7 @@ export const policyExplanation = z.strictObject({
     reason: z.string(),
     remedy: z.string().nullable().meta({ description: 'An alternative for the agent, if the rule names one.' }),
     approval: approvalTerms.meta({ description: 'The terms, if an approval is required.' }),
-    obligations: obligations.meta({
+    obligations: obligationList.meta({
       description: 'Obligations of all matching rules that allow.',
     }),
   }),

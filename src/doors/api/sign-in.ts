@@ -8,8 +8,9 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { HttpReply, HttpRequest, Route } from '../engine/route.ts';
 import type { Header } from '../shared/http-answer.ts';
+import { optional } from '../shared/input.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { optional, withBody } from './body.ts';
+import { withBody } from './body.ts';
 import { signedIn, signInMethods } from './identity-shapes.ts';
 
 /** Carries the refresh token. */

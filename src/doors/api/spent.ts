@@ -1,9 +1,10 @@
 /** Reads spending from request bodies: a cost, or a model with its tokens. */
 import { z } from 'zod';
 import { MAX_TOKENS } from '../../core/prices/price.ts';
+import { optional } from '../shared/input.ts';
 import { MAX_LABEL_BYTES } from '../shared/limits.ts';
 import { pricedUsd, type Spent, type UsageFields } from '../shared/usage.ts';
-import { moneyUsd, optional } from './body.ts';
+import { moneyUsd } from './body.ts';
 
 const label = (description: string) =>
   optional(z.string().meta({ description: `${description}; at most ${MAX_LABEL_BYTES} bytes.`, minLength: 1 }));

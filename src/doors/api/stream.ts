@@ -1,7 +1,8 @@
 /** Plain HTTP routes of the live stream (docs/spec.md, Live stream). */
 import { fail, ok } from '../../core/base/result.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import type { Authorized, HttpReply, QueryName, Route } from '../engine/route.ts';
+import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { STREAM_QUERY } from '../ws/stream.ts';
 import { ticket } from './shapes.ts';
 
 async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpReply> {
@@ -13,8 +14,6 @@ async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpRepl
 
 /** Handles requests for the stream that are not WebSocket handshakes. */
 const upgradeNeeded = async (): Promise<HttpReply> => fail({ kind: 'upgrade_required' });
-
-export const STREAM_QUERY: readonly QueryName[] = ['org_id', 'types', 'snapshot', 'lineage', 'ticket'];
 
 export const streamRoutes: readonly Route[] = [
   {

@@ -1,9 +1,9 @@
 import type { AgentView } from '../../core/agents/agent-view.ts';
 import type { AgentIdentity } from '../../core/base/ids.ts';
-import { microToUsd } from '../../core/base/money.ts';
 import type { Page } from '../../core/base/page.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { OpView } from '../../core/ops/op-view.ts';
+import { aboutView } from '../shared/about-view.ts';
 
 /** Null for what has not happened yet, or never will. */
 export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));
@@ -21,20 +21,6 @@ export const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
   org_id: orgId,
   team_id: teamId,
   agent_id: agentId,
-});
-
-/** The subject and the outcome of an operation; unknown fields are null. */
-export const aboutView = (op: Omit<OpView, 'agent' | 'acknowledgedAtMs'>) => ({
-  action: op.action ?? null,
-  resource: op.resource ?? null,
-  policy: op.policy ?? null,
-  rule_id: op.ruleId ?? null,
-  reason: op.reason ?? null,
-  estimated_cost_usd: microToUsd(op.estimatedMicroUsd),
-  spent_usd: microToUsd(op.spentMicroUsd),
-  approval_id: op.approvalId ?? null,
-  error: op.error ?? null,
-  ended: op.ended ?? null,
 });
 
 /** `home`: that of this gateway, if it is one of a cluster. */

@@ -5,8 +5,9 @@ import { rfc3339 } from '../../core/base/time.ts';
 import { WEBHOOK_EVENTS, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { optional } from '../shared/input.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { type Listing, name, optional, readNames, withBody, withListing } from './body.ts';
+import { type Listing, name, readNames, withBody, withListing } from './body.ts';
 import { webhookAnswer, webhookCreated, webhookPage, webhookTested } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 

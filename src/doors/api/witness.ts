@@ -4,7 +4,8 @@ import { ok } from '../../core/base/result.ts';
 import { msOfRfc3339 } from '../../core/base/time.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
-import { optional, ruled, withBody } from './body.ts';
+import { optional } from '../shared/input.ts';
+import { ruled, withBody } from './body.ts';
 import { witnessed } from './shapes.ts';
 
 const ID_RULE = 'must be the id of an entry, a whole number from 1';

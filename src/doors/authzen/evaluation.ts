@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
-import { optional, readBody } from '../api/body.ts';
-import { areTextsOrNone, isMappingOrNone, isTextOrNone, textAt } from '../engine/raw-body.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
 import type { Question } from '../rpc/judge.ts';
+import { isMappingOrNone, optional, readBody, textAt } from '../shared/input.ts';
 import { MAX_BATCH_BYTES, MAX_BATCH_ITEMS } from '../shared/limits.ts';
+import { areQuestionFields, type QuestionFields, questionFields } from '../shared/question-shapes.ts';
 
 const properties = optional(z.looseObject({}));
 
@@ -22,15 +22,7 @@ export const evaluation = z.looseObject({
   }),
   action: z.looseObject({ name: z.string(), properties }),
   resource: z.looseObject({ type: z.string(), id: z.string(), properties }),
-  context: optional(
-    z.looseObject({
-      trace_id: optional(z.string().meta({ description: 'With `span_id`: an allow begins this operation.' })),
-      span_id: optional(z.string()),
-      supported_obligations: optional(
-        z.array(z.string()).meta({ description: 'Types of obligations that the caller fulfils. Default: none.' }),
-      ),
-    }),
-  ),
+  context: optional(z.looseObject(questionFields)),
 });
 
 const SEMANTICS = ['execute_all', 'deny_on_first_deny', 'permit_on_first_permit'] as const;
@@ -90,14 +82,7 @@ type Usual = {
   readonly subject: { readonly type: string; readonly id: string };
   readonly action: { readonly name: string };
   readonly resource: { readonly type: string; readonly id: string };
-  readonly context?:
-    | {
-        readonly trace_id?: string | null | undefined;
-        readonly span_id?: string | null | undefined;
-        readonly supported_obligations?: readonly string[] | null | undefined;
-      }
-    | null
-    | undefined;
+  readonly context?: QuestionFields | null | undefined;
 };
 
 function isUsual(body: unknown): body is Usual {
@@ -110,9 +95,7 @@ function isUsual(body: unknown): body is Usual {
     isMappingOrNone(action['properties']) &&
     isTyped(resource) &&
     isMappingOrNone(context) &&
-    isTextOrNone(context?.['trace_id']) &&
-    isTextOrNone(context?.['span_id']) &&
-    areTextsOrNone(context?.['supported_obligations'])
+    areQuestionFields(context ?? {})
   );
 }
 

@@ -1,20 +1,19 @@
 /** AuthZEN Authorization API 1.0: evaluation, evaluations and discovery (docs/authzen.md). */
-import { fail, ok, type Result } from '../../core/base/result.ts';
+import { ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { isDeclaredJson, jsonOf } from '../engine/raw-body.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { HttpReply, HttpRequest, RawRequest, Route } from '../engine/route.ts';
 import type { JsonObject } from '../proto/messages.ts';
-import { judge, recordRefusal, verdictJson } from '../rpc/judge.ts';
+import { judge, refuseOnRecord, verdictJson } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { AGENT_HEADER, type KnownBearer, knownBearer } from '../rpc/speaker.ts';
+import { AGENT_HEADER, type Asker, askerOf } from '../rpc/speaker.ts';
 import {
   type Batch,
   type Evaluation,
   evaluation,
   evaluations,
   type Item,
-  type Legible,
   legibleIn,
   readBatch,
   readEvaluation,
@@ -30,23 +29,18 @@ const MAX_BATCH_MARKS = 96_000;
 /** Evaluations asked at once, so that others come in between. */
 const PIECE = 128;
 
-type Asker = {
-  readonly ports: WirePorts;
-  readonly bearer: KnownBearer;
-  readonly named: string | undefined;
-  readonly traceparent: string | undefined;
-};
+type Asking = Asker & { readonly ports: WirePorts; readonly traceparent: string | undefined };
 type Decision = { readonly decision: boolean; readonly context?: JsonObject };
 
 async function evaluateOne(request: RawRequest, ports: WirePorts): Promise<HttpReply> {
-  const asker = await askerOf(request, ports);
+  const asker = await askingOf(request, ports);
   if (!asker.ok) return asker;
   const body = bodyOf(request);
   return body.ok ? answerOne(asker.value, body.value) : refused(asker.value, undefined, body.fault);
 }
 
 async function evaluateMany(request: RawRequest, ports: WirePorts): Promise<HttpReply> {
-  const asker = await askerOf(request, ports);
+  const asker = await askingOf(request, ports);
   if (!asker.ok) return asker;
   const body = bodyOf(request, MAX_BATCH_MARKS);
   if (!body.ok) return refused(asker.value, undefined, body.fault);
@@ -57,18 +51,16 @@ async function evaluateMany(request: RawRequest, ports: WirePorts): Promise<Http
   return answerBatch(asker.value, batch.value);
 }
 
-async function askerOf({ headers, caller }: RawRequest, ports: WirePorts): Promise<Result<Asker, Fault>> {
-  const bearer = await knownBearer(ports, headers.get('authorization'), caller);
-  if (!bearer.ok) return bearer;
-  const { traceparent } = caller;
-  return ok({ ports, bearer: bearer.value, named: headers.get(AGENT_HEADER) || undefined, traceparent });
+async function askingOf(request: RawRequest, ports: WirePorts): Promise<Result<Asking, Fault>> {
+  const asker = await askerOf(ports, request);
+  return asker.ok ? ok({ ports, ...asker.value, traceparent: request.caller.traceparent }) : asker;
 }
 
 /** A wrong content type is 400 here, as the standard has it. */
 const bodyOf = (request: RawRequest, maxMarks?: number): Result<unknown, Fault> =>
   isDeclaredJson(request) ? jsonOf(request, maxMarks) : invalid('Content-Type', 'must be application/json');
 
-async function answerOne(asker: Asker, body: unknown): Promise<HttpReply> {
+async function answerOne(asker: Asking, body: unknown): Promise<HttpReply> {
   const read = readEvaluation(body);
   if (!read.ok) return refused(asker, body, read.fault);
   const answered = await evaluate(asker, read.value);
@@ -76,17 +68,11 @@ async function answerOne(asker: Asker, body: unknown): Promise<HttpReply> {
 }
 
 /** Fault: `invalid_argument` is on record. */
-async function evaluate(
-  { ports, bearer, named, traceparent }: Asker,
-  { agent, question }: Evaluation,
-): Promise<Result<Decision, Fault>> {
-  if (named !== undefined && agent !== undefined && named !== agent && bearer.owner === undefined) {
-    const { action, resource } = question;
-    const reason = explain(OTHER_AGENT);
-    const recorded = await recordRefusal(ports, bearer, { claimed: named, action, resource, reason });
-    return recorded.ok ? fail(OTHER_AGENT) : recorded;
-  }
-  const verdict = await judge(ports, bearer, agent ?? named, question, traceparent);
+async function evaluate(asking: Asking, { agent, question }: Evaluation): Promise<Result<Decision, Fault>> {
+  const { ports, bearer, claimed, traceparent } = asking;
+  if (claimed !== undefined && agent !== undefined && claimed !== agent && bearer.owner === undefined)
+    return refuseOnRecord(ports, asking, question, OTHER_AGENT);
+  const verdict = await judge(ports, bearer, agent ?? claimed, question, traceparent);
   if (!verdict.ok) return verdict;
   return ok({ decision: verdict.value.decision === 'allow', context: verdictJson(verdict.value) });
 }
@@ -97,7 +83,7 @@ const OTHER_AGENT: Fault = {
   problem: `names another agent than ${AGENT_HEADER}`,
 };
 
-async function answerBatch(asker: Asker, { semantic, items }: Batch): Promise<HttpReply> {
+async function answerBatch(asker: Asking, { semantic, items }: Batch): Promise<HttpReply> {
   const decisions: Decision[] = [];
   const deciding = DECIDING[semantic];
   // With a deciding answer, what follows it must not even be asked.
@@ -119,10 +105,9 @@ const DECIDING: Readonly<Record<Semantic, boolean | undefined>> = {
   permit_on_first_permit: true,
 };
 
-async function answerItem(asker: Asker, item: Item): Promise<Result<Decision, Fault>> {
+async function answerItem(asker: Asking, item: Item): Promise<Result<Decision, Fault>> {
   if ('evaluation' in item) return evaluate(asker, item.evaluation);
-  const recorded = await recordUnread(asker, item.legible, item.fault);
-  return recorded.ok ? fail(item.fault) : recorded;
+  return refuseOnRecord(asker.ports, asker, item.legible, item.fault);
 }
 
 const brokenItem = (fault: Fault): Decision => ({
@@ -130,14 +115,9 @@ const brokenItem = (fault: Fault): Decision => ({
   context: { reason: explain(fault), error: { status: problemOf(fault).status, message: explain(fault) } },
 });
 
-async function refused(asker: Asker, body: unknown, fault: Fault): Promise<HttpReply> {
-  const recorded = await recordUnread(asker, legibleIn(body), fault);
-  return recorded.ok ? fail(fault) : recorded;
-}
-
 /** Records a malformed request with the parts that can be read. */
-const recordUnread = ({ ports, bearer, named }: Asker, legible: Legible, fault: Fault) =>
-  recordRefusal(ports, bearer, { claimed: named, ...legible, reason: explain(fault) });
+const refused = (asker: Asking, body: unknown, fault: Fault): Promise<HttpReply> =>
+  refuseOnRecord(asker.ports, asker, legibleIn(body), fault);
 
 /** Metadata that lets a client find the endpoints. Searches are not served, so they are not named. */
 const discover =

@@ -1,6 +1,6 @@
 /** The answers of AuthZEN as schemas: the description of the API is made from them. */
 import { z } from 'zod';
-import { verdictFields } from '../api/shapes.ts';
+import { verdictFields } from '../shared/question-shapes.ts';
 
 const isAllowed = z
   .boolean()

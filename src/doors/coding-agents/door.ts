@@ -7,7 +7,7 @@ import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Caller } from '../rpc/handle.ts';
 import { recordRefusal } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { AGENT_HEADER, knownBearer, speakerFor, vouchedAgain } from '../rpc/speaker.ts';
+import { askerOf, speakerFor, vouchedAgain } from '../rpc/speaker.ts';
 import { type Asking, type Decided, GovernedCalls, type Refuse } from './governed-call.ts';
 import type { Holds } from './holds.ts';
 import type { Answer, Fields, HookEvent, HookTool, Read, ToolEvent } from './tool.ts';
@@ -36,13 +36,14 @@ export class HookDoor {
   }
 
   /** The answer in the tool's own words. A fault is not one of them: it must not be sent with a status of success. */
-  async answer(tool: HookTool, { headers, body, caller }: HookRequest): Promise<Result<Fields, Fault>> {
-    const bearer = await knownBearer(this.#ports, headers.get('authorization'), caller);
-    if (!bearer.ok) return bearer;
-    const claimed = headers.get(AGENT_HEADER) || undefined;
+  async answer(tool: HookTool, request: HookRequest): Promise<Result<Fields, Fault>> {
+    const asker = await askerOf(this.#ports, request);
+    if (!asker.ok) return asker;
+    const { bearer, claimed } = asker.value;
+    const { headers, body, caller } = request;
     // A refusal is recorded as denied: the agent may have tried something.
     const refuse: Refuse = async (subject, reason) => {
-      const recorded = await recordRefusal(this.#ports, bearer.value, { claimed, ...subject, reason });
+      const recorded = await recordRefusal(this.#ports, bearer, { claimed, ...subject, reason });
       return recorded.ok ? ok({ kind: 'deny', reason: recorded.value.reason }) : recorded;
     };
     const event = body.ok ? readEvent(tool, body.value) : body;
@@ -50,13 +51,13 @@ export class HookDoor {
     if (!event.ok) return faultAfter(await refuse(claim, explain(event.fault)), event.fault);
     const { value: told } = event;
     if (told.kind === 'notice') return ok({});
-    const speaker = speakerFor(bearer.value, claimed);
+    const speaker = speakerFor(bearer, claimed);
     if (!speaker.ok) {
       const refused = await refuse(claim, explain(speaker.fault));
       return refused.ok ? ok(tool.answer(told, refused.value)) : refused;
     }
     const deadlineMs = performance.now() + waitMsOf(headers.get(TIMEOUT_HEADER), tool);
-    const vouch = () => vouchedAgain(this.#ports, bearer.value, speaker.value, caller);
+    const vouch = () => vouchedAgain(this.#ports, bearer, speaker.value, caller);
     const asking: Asking = { speaker: speaker.value, vouch, caller, deadlineMs, refuse };
     // Not awaited here: what has been read of the body goes with this call, and the answer may be held for long.
     return this.#answer(tool, asking, keptOf(told), claim);

@@ -6,7 +6,6 @@
 import { ok, type Result } from '../../core/base/result.ts';
 import { quote } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
-import { refuseUnknown } from '../api/body.ts';
 import { GuardedHead } from '../engine/guarded-head.ts';
 import type { HttpResponse } from '../engine/route.ts';
 import { binaryCodec } from '../proto/binary.ts';
@@ -17,6 +16,7 @@ import type { Caller } from '../rpc/handle.ts';
 import { type UnaryMethod, unaryMethods } from '../rpc/methods.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
+import { refuseUnknown } from '../shared/input.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode, rateLimitHeaders, retryAfterSecs } from '../shared/rpc-code.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';

@@ -1,8 +1,9 @@
-/** The unary methods of the services as paths of OpenAPI: Connect with JSON, from the tables of the .proto files. */
-import { DIGITS } from '../api/openapi-examples.ts';
 import { type FieldShape, type MessageShape, methodShapes } from '../proto/schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+
+/** Matches a uint64, which is text in the JSON of protobuf. */
+export const DIGITS = '^\\d+$';
 
 const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 

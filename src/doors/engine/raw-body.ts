@@ -30,20 +30,3 @@ const NO_BYTES = Buffer.alloc(0);
 /** Whether the body is declared as JSON, in the only encoding that JSON has. */
 export const isDeclaredJson = ({ headers }: RawRequest): boolean =>
   /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(headers.get('content-type') ?? '');
-
-// Members of a usual body. Doors that are asked as often as checks are look for it before they walk their schema, which
-// then reads, and explains, whatever else comes.
-
-export const isTextOrNone = (value: unknown): value is string | null | undefined =>
-  value === undefined || value === null || typeof value === 'string';
-export const isMappingOrNone = (value: unknown): value is JsonObject | null | undefined =>
-  value === undefined || value === null || isMapping(value);
-export const areTextsOrNone = (value: unknown): value is readonly string[] | null | undefined =>
-  value === undefined || value === null || (Array.isArray(value) && value.every((item) => typeof item === 'string'));
-
-/** The text under these names, for the record of a body that does not fit; '' where there is none. */
-export function textAt(value: unknown, ...names: readonly string[]): string {
-  let part = value;
-  for (const name of names) part = isMapping(part) ? part[name] : undefined;
-  return typeof part === 'string' ? part : '';
-}

@@ -14,6 +14,7 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
+import type { Limit } from '../shared/over-limit.ts';
 import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from '../shared/page-limits.ts';
 
 // The query parameters of the API. Each means the same in every route.
@@ -85,9 +86,6 @@ export const QUERY = {
 export type QueryName = keyof typeof QUERY;
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
-
-/** Which rate limit counts a request: that of its credential, that of its address, or none. */
-export type Limit = 'credential' | 'address' | 'none';
 
 /** `Body` is the schema of its body. */
 export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {

@@ -19,7 +19,7 @@ import {
   textOf,
 } from '../proto/fields.ts';
 import { attempt } from '../proto/schema.ts';
-import { judgePassage, recordRefusal, type Verdict } from '../rpc/judge.ts';
+import { judgePassage, refuseOnRecord, type Verdict } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
 import { MAX_BATCH_BYTES } from '../shared/limits.ts';
@@ -118,10 +118,8 @@ async function answer(
   const claimed = only(request, AGENT_HEADER);
   const resource = resourceOf(request);
   if (!resource.ok) {
-    const reason = explain(resource.fault);
-    const refused = { claimed, action: 'net.connect', resource: plainUrl(request), reason };
-    const recorded = await recordRefusal(ports, bearer.value, refused);
-    return faulty(recorded.ok ? resource.fault : recorded.fault);
+    const refused = { action: 'net.connect', resource: plainUrl(request) };
+    return faulty((await refuseOnRecord(ports, { bearer: bearer.value, claimed }, refused, resource.fault)).fault);
   }
   const traceparent = only(request, 'traceparent');
   const question = {

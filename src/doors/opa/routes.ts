@@ -6,40 +6,33 @@ import { z } from 'zod';
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
-import { optional, readBody } from '../api/body.ts';
-import { verdictFields } from '../api/shapes.ts';
-import { areTextsOrNone, isMappingOrNone, isTextOrNone, jsonOf, textAt } from '../engine/raw-body.ts';
+import { jsonOf } from '../engine/raw-body.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { HttpReply, HttpResponse, RawRequest, Route } from '../engine/route.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
-import { addVerdict, judge, type Question, recordRefusal, type Verdict } from '../rpc/judge.ts';
+import { addVerdict, judge, type Question, refuseOnRecord, type Verdict } from '../rpc/judge.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
+import { askerOf } from '../rpc/speaker.ts';
+import { isMappingOrNone, isTextOrNone, optional, readBody, textAt } from '../shared/input.ts';
+import { areQuestionFields, type QuestionFields, questionFields, verdictFields } from '../shared/question-shapes.ts';
 
 const PATH = '/v1/data/svc/authz/decision';
 
-const inputFields = {
-  trace_id: optional(z.string().meta({ description: 'With `span_id`: an allow begins this operation.' })),
-  span_id: optional(z.string()),
-  supported_obligations: optional(
-    z.array(z.string()).meta({ description: 'Types of obligations that the caller fulfils. Default: none.' }),
-  ),
-};
 const attributes = optional(z.looseObject({}));
 
 /** As the Vercel AI SDK sends it; what else it sends, such as the messages, is neither judged nor logged. */
 const toolInput = z.looseObject({
   tool: z.looseObject({ name: z.string() }),
   args: attributes.meta({ description: 'The attributes of a `tool.call` on this name.' }),
-  ...inputFields,
+  ...questionFields,
 });
 const actionInput = z.looseObject({
   action: z.string(),
   resource: optional(z.string()),
   attributes,
-  ...inputFields,
+  ...questionFields,
 });
 const request = z.looseObject({ input: z.union([actionInput, toolInput]) });
 /** Which of both it is, is known once there is an object. */
@@ -60,22 +53,16 @@ const answer = z.strictObject({
 const failure = z.strictObject({ code: z.string(), message: z.string() });
 
 async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
-  const { headers, caller } = raw;
-  const bearer = await knownBearer(ports, headers.get('authorization'), caller);
-  if (!bearer.ok) return ok(errorOf(bearer.fault));
-  const claimed = headers.get(AGENT_HEADER) || undefined;
+  const asker = await askerOf(ports, raw);
+  if (!asker.ok) return ok(errorOf(asker.fault));
   const body = jsonOf(raw);
   const question = body.ok ? readInput(body.value) : body;
   if (!question.ok) {
-    const reason = explain(question.fault);
-    const recorded = await recordRefusal(ports, bearer.value, {
-      claimed,
-      ...legibleIn(body.ok ? body.value : undefined),
-      reason,
-    });
-    return ok(errorOf(recorded.ok ? question.fault : recorded.fault));
+    const legible = legibleIn(body.ok ? body.value : undefined);
+    return ok(errorOf((await refuseOnRecord(ports, asker.value, legible, question.fault)).fault));
   }
-  const verdict = await judge(ports, bearer.value, claimed, question.value, caller.traceparent);
+  const { bearer, claimed } = asker.value;
+  const verdict = await judge(ports, bearer, claimed, question.value, raw.caller.traceparent);
   if (!verdict.ok) return ok(errorOf(verdict.fault));
   const { value } = verdict;
   return ok({ status: 200, body: { result: addVerdict({ decision: DECISION[value.decision] }, value) } });
@@ -102,7 +89,7 @@ function readInput(body: unknown): Result<Question, Fault> {
 
 function readTool(body: unknown, input: JsonObject): Result<Question, Fault> {
   const { tool, args } = input;
-  if (isMapping(tool) && typeof tool['name'] === 'string' && isMappingOrNone(args) && isUsual(input))
+  if (isMapping(tool) && typeof tool['name'] === 'string' && isMappingOrNone(args) && areQuestionFields(input))
     return questionOf(input, { action: 'tool.call', resource: tool['name'] }, args);
   const read = readBody(toolRequest, body);
   if (!read.ok) return read;
@@ -111,7 +98,7 @@ function readTool(body: unknown, input: JsonObject): Result<Question, Fault> {
 
 function readAction(body: unknown, input: JsonObject): Result<Question, Fault> {
   const { action, resource, attributes } = input;
-  if (typeof action === 'string' && isTextOrNone(resource) && isMappingOrNone(attributes) && isUsual(input))
+  if (typeof action === 'string' && isTextOrNone(resource) && isMappingOrNone(attributes) && areQuestionFields(input))
     return questionOf(input, { action, resource: resource ?? '' }, attributes);
   const read = readBody(actionRequest, body);
   if (!read.ok) return read;
@@ -119,18 +106,9 @@ function readAction(body: unknown, input: JsonObject): Result<Question, Fault> {
   return questionOf(known, { action: known.action, resource: known.resource ?? '' }, attributes);
 }
 
-type More = {
-  readonly trace_id?: string | null | undefined;
-  readonly span_id?: string | null | undefined;
-  readonly supported_obligations?: readonly string[] | null | undefined;
-};
-
-const isUsual = (input: JsonObject): input is JsonObject & More =>
-  isTextOrNone(input['trace_id']) && isTextOrNone(input['span_id']) && areTextsOrNone(input['supported_obligations']);
-
 /** `sent`: the attributes as they came, of which the schema's copy would not have every member. */
 function questionOf(
-  { trace_id: traceId = null, span_id: spanId = null, supported_obligations }: More,
+  { trace_id: traceId = null, span_id: spanId = null, supported_obligations }: QuestionFields,
   what: { readonly action: string; readonly resource: string },
   sent: unknown,
 ): Result<Question, Fault> {

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentKeyOf, type OpId, parseAgentKey } from '../../core/base/ids.ts';
-import { ok, type Result } from '../../core/base/result.ts';
+import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { DecisionCause } from '../../core/check/cause.ts';
 import type { Obligation } from '../../core/check/obligations.ts';
 import type { CheckAnswer } from '../../core/commands.ts';
@@ -14,7 +14,7 @@ import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
 import type { WirePorts } from './ports.ts';
 import { newSpanId, newTraceId } from './random-ids.ts';
 import { doorCheckOf } from './requests.ts';
-import { type KnownBearer, speakerFor } from './speaker.ts';
+import { type Asker, type KnownBearer, speakerFor } from './speaker.ts';
 
 export type Question = {
   readonly action: string;
@@ -67,10 +67,7 @@ export async function judge(
     dryRun: op === undefined,
     supportedObligations,
   });
-  if (!command.ok) {
-    const recorded = await recordRefusal(ports, bearer, { claimed, action, resource, reason: explain(command.fault) });
-    return recorded.ok ? command : recorded;
-  }
+  if (!command.ok) return refuseOnRecord(ports, { bearer, claimed }, { action, resource }, command.fault);
   const { reply, auditId } = await ports.link.ask(
     command.value,
     traceparent === undefined ? undefined : { traceparent },
@@ -195,6 +192,17 @@ export async function recordRefusal(
     ...refused,
   });
   return reply.ok ? ok({ reason: reply.value.reason, auditId }) : reply;
+}
+
+/** Puts a request on record that becomes no check. Its fault, or the one that kept it from the record. */
+export async function refuseOnRecord(
+  ports: WirePorts,
+  { bearer, claimed }: Asker,
+  what: Pick<Refused, 'action' | 'resource'>,
+  fault: Fault,
+): Promise<{ readonly ok: false; readonly fault: Fault }> {
+  const recorded = await recordRefusal(ports, bearer, { claimed, ...what, reason: explain(fault) });
+  return recorded.ok ? fail(fault) : recorded;
 }
 
 /** As the doors that answer JSON show a verdict: null where there is nothing. */

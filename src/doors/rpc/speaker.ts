@@ -48,6 +48,18 @@ export async function knownBearer(
   return principal.ok ? ok({ authorization, owner, credential: undefined, principal: principal.value }) : principal;
 }
 
+/** Who asks, and for which agent it says that it speaks, if it says so. */
+export type Asker = { readonly bearer: KnownBearer; readonly claimed: string | undefined };
+
+/** As `knownBearer`, of a request over HTTP. */
+export async function askerOf(
+  ports: WirePorts,
+  { headers, caller }: { readonly headers: Pick<ReadonlyMap<string, string>, 'get'>; readonly caller: Origin },
+): Promise<Result<Asker, Fault>> {
+  const bearer = await knownBearer(ports, headers.get('authorization'), caller);
+  return bearer.ok ? ok({ bearer: bearer.value, claimed: headers.get(AGENT_HEADER) || undefined }) : bearer;
+}
+
 /**
  * Only finds out for whom the caller speaks: `claimed` is `<org>/<team>/<agent>`, from the header or where the protocol
  * names the agent. Whether it may is decided, and recorded, by the check: a token that is presented for another agent,

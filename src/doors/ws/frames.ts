@@ -11,7 +11,7 @@ import { escapeControls, quote, quoteOrNull } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { OpView } from '../../core/ops/op-view.ts';
 import type { GatewayEvent } from '../../ports/events.ts';
-import { aboutView } from '../api/views.ts';
+import { aboutView } from '../shared/about-view.ts';
 
 type Head = Pick<GatewayEvent, 'kind' | 'orgId' | 'agentId' | 'atMs'> & { readonly id: number | string };
 type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change' }>, 'payload'>;

@@ -10,9 +10,6 @@ import { type Principal, seesOrg } from '../../core/identity/roles.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent, type Interest } from '../../ports/events.ts';
 import type { Authenticated } from '../../ports/use-case.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import { refuseRepeated, refuseUnknown } from '../api/body.ts';
-import { overLimitOfStranger } from '../api/server.ts';
-import { STREAM_QUERY } from '../api/stream.ts';
 import { corsHeaders, type Own } from '../engine/access.ts';
 import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
@@ -20,7 +17,10 @@ import type { Engine, HandshakeAnswer, RequestHead } from '../engine/engine.ts';
 import { Exchange } from '../engine/exchange.ts';
 import { GuardedHead } from '../engine/guarded-head.ts';
 import { problemOf } from '../engine/reply.ts';
+import type { QueryName } from '../engine/route.ts';
 import { bearerOf } from '../rpc/bearer.ts';
+import { refuseRepeated, refuseUnknown } from '../shared/input.ts';
+import { overLimitOfStranger } from '../shared/over-limit.ts';
 import type { ReaderInterest } from './channel.ts';
 import { FanOut } from './fan-out.ts';
 import { CLOSE, type Reader } from './reader.ts';
@@ -33,6 +33,8 @@ export type StreamQuery = {
   readonly snapshot: boolean;
   readonly lineage: boolean;
 };
+
+export const STREAM_QUERY: readonly QueryName[] = ['org_id', 'types', 'snapshot', 'lineage', 'ticket'];
 
 /** Fault: `invalid_argument`. */
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readBody, readPage, readTime, time } from '../../../src/doors/api/body.ts';
+import { readPage, readTime, time } from '../../../src/doors/api/body.ts';
 import type { Authorized, HttpReply, Route } from '../../../src/doors/engine/route.ts';
+import { readBody } from '../../../src/doors/shared/input.ts';
 import type { Link } from '../../../src/use-cases/use-cases.ts';
 import { nameOf, ROWS } from '../../support/routes.ts';
 
