@@ -2,7 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { startTestGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent } from '../support/load.ts';
 import { policyFile } from '../support/policies.ts';
 import { withPostgres } from '../support/postgres.ts';
@@ -20,7 +20,7 @@ const PASSWORD = 'a horse that nobody corrects';
 
 describe('approvers', () => {
   test('an account and the keys that it made are one approver', async () => {
-    const gateway = await startTestGateway({
+    const gateway = await startGatewayHere({
       dataDir: mkdtempSync(join(inject('scratch'), 'approvers-')),
       env: {
         SVC_DATABASE_URL: await newDatabase(),
@@ -28,7 +28,7 @@ describe('approvers', () => {
         SVC_POLICY_PATH: policyFile(POLICY).path,
       },
     });
-    onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+    onTestFinished(async () => void (await gateway.stop()));
     await registerLoadAgent(gateway);
     const owner = { email: 'owner@example.com', password: PASSWORD };
     await gateway.call('POST', '/api/v1/auth/register', owner, null);

@@ -7,7 +7,8 @@ import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/core/audit/audit.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 import { withPostgres } from '../support/postgres.ts';
 
@@ -41,12 +42,12 @@ const relay = new SMTPServer({
   },
 });
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 describe('audit events', () => {
   beforeAll(async () => {
     writeFileSync(join(folder, 'policies.yaml'), policies);
     await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
-    gateway = await startTestGateway({
+    gateway = await startGatewayHere({
       dataDir: folder,
       env: {
         SVC_POLICY_PATH: join(folder, 'policies.yaml'),

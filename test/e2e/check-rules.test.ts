@@ -7,7 +7,8 @@ import type { AuditEntry } from '../../src/core/audit/audit.ts';
 import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { type GrpcClient, grpcClient } from '../support/grpc-client.ts';
 
 const CRAWLER = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -22,7 +23,7 @@ const TOKENS = new Map(
 const WEB = { action: 'tool.call', resource: 'web_search' };
 const NOTHING_ALLOWS = { action: 'tool.call', resource: 'launch_rocket' };
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let grpc: GrpcClient;
 
 type Answer = {
@@ -76,7 +77,7 @@ const GRPC: Door = {
 
 describe.each(ARRANGEMENTS)('check rules, $arrangement', ({ env }) => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env });
+    gateway = await startGatewayHere({ env });
     grpc = grpcClient(gateway.grpc);
     for (const [agent, credentialToken] of TOKENS)
       await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken });
@@ -472,7 +473,7 @@ describe.each(ARRANGEMENTS)('check rules, $arrangement', ({ env }) => {
   });
 
   test('a finished operation expires, and its id may be used again', async () => {
-    const quick = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '1', SVC_OPS_SWEEP_SECS: '1' } });
+    const quick = await startGatewayHere({ env: { SVC_OPS_TTL_SECS: '1', SVC_OPS_SWEEP_SECS: '1' } });
     try {
       await quick.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {
         agent: CRAWLER,
@@ -505,7 +506,7 @@ describe.each(ARRANGEMENTS)('check rules, $arrangement', ({ env }) => {
       expect((await quick.call('POST', '/api/v1/ops/done:s/terminate')).status).toBe(404);
       expect(await check('done')).toMatchObject({ decision: 'DECISION_ALLOW' });
     } finally {
-      await quick.stop('SIGKILL');
+      await quick.stop();
     }
   });
 });

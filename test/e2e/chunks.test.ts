@@ -1,11 +1,12 @@
 /** Bodies in chunks that a proxy before the gateway may read otherwise than the gateway does. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { sendRaw } from '../support/raw-http.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 beforeAll(async () => {
-  gateway = await startTestGateway();
+  gateway = await startGatewayHere();
 });
 afterAll(() => gateway?.stop());
 

@@ -1,16 +1,17 @@
 /** Pages of other origins, in browsers (docs/spec.md, HTTP). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const BOARD = 'https://board.example.com';
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 describe('cors', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_CORS_ORIGINS: BOARD } });
+    gateway = await startGatewayHere({ env: { SVC_CORS_ORIGINS: BOARD } });
   });
-  afterAll(() => gateway.stop('SIGKILL'));
+  afterAll(() => gateway.stop());
 
   const ask = async (method: string, path: string, headers: Readonly<Record<string, string>>, body?: string) => {
     const response = await fetch(gateway.url + path, { method, headers, ...(body === undefined ? {} : { body }) });

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findNativeBuild } from '../../src/doors/engine/native-builds.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { head, openSocket } from '../support/raw-http.ts';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
@@ -16,9 +17,9 @@ describe.each([
   ['the engine of this machine', 'auto', !NATIVE],
   ['node:http', 'node', true],
 ])('over %s', (_what, engine, asksInAnyCase) => {
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_HTTP_ENGINE: engine } });
+    gateway = await startGatewayHere({ env: { SVC_HTTP_ENGINE: engine } });
   });
   afterAll(async () => {
     await gateway.stop();

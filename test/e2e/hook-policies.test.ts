@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 type Call = readonly [tool: string, input: object];
 
@@ -314,14 +314,14 @@ const TOKEN = 'token-of-coder-0123456789-0123456789';
 
 describe.each(AGENTS)('the policy $policy', (agent) => {
   const { route, policy, body, isAllowed, shell, ordinary, dangerous } = agent;
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   let made = 0;
 
   beforeAll(async () => {
     const folder = mkdtempSync(join(inject('scratch'), 'hook-policies-'));
     const text = readFileSync(join(PACKAGE_ROOT, 'examples/policies', `${policy}.yaml`), 'utf8');
     writeFileSync(join(folder, 'policy.yaml'), text);
-    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: folder } });
+    gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: folder } });
     const team_id = policy === 'coding-agent' ? 'coding' : 'dev';
     const of = { org_id: 'acme', team_id, agent_id: 'coder' };
     await gateway.call('POST', '/api/v1/agents', { agent: of, credential_token: TOKEN });

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { fastestMs } from '../support/fastest.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const CODER = { org_id: 'acme', team_id: 'dev', agent_id: 'coder' };
 const TOKENS = { coder: 'token-of-coder-0123456789-0123456789', other: 'token-of-other-0123456789-0123456789' };
@@ -25,7 +26,7 @@ rules:
   - { id: mcp, actions: [mcp.call], resources: ["github/*"], effect: allow, reason: github }
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let made = 0;
 
 type Reply = { readonly status: number; readonly body: any };
@@ -66,7 +67,7 @@ describe('hooks', () => {
   beforeAll(async () => {
     const folder = mkdtempSync(join(inject('scratch'), 'hooks-'));
     writeFileSync(join(folder, 'coding.yaml'), POLICY);
-    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: folder } });
+    gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: folder } });
     for (const [agent_id, credential_token] of Object.entries(TOKENS))
       await gateway.call('POST', '/api/v1/agents', { agent: { ...CODER, agent_id }, credential_token });
   });

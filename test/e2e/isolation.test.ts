@@ -11,7 +11,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { QUERY, type QueryName } from '../../src/doors/engine/route.ts';
 import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
 import { messageShape, methodShapes } from '../../src/doors/proto/schema.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { nameOf, ROWS } from '../support/routes.ts';
@@ -24,7 +25,7 @@ const ORGS = ['acme', 'globex'] as const;
 const NOWHERE = 'nowher';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-isolation-'));
-let gateway: TestGateway;
+let gateway: GatewayHere;
 const admins: Record<string, string> = {};
 const tokens: Record<string, string> = { [NOWHERE]: `token-of-${NOWHERE}-0123456789-0123456789-0123456789` };
 const keyIds: Record<string, string> = { [NOWHERE]: '0000000000000000' };
@@ -90,7 +91,7 @@ describe('isolation', () => {
       ),
     ];
     writeFileSync(policyPath, policies.join(''));
-    gateway = await startTestGateway({
+    gateway = await startGatewayHere({
       env: {
         SVC_POLICY_PATH: policyPath,
         SVC_OPS_TTL_SECS: '3600',

@@ -3,22 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { auditEntries } from '../support/audit-log.ts';
-import { type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import type { GatewayOptions } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 
 const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 const own = (usd: number) => `models: { "our-*": { input_mtok: ${usd}, output_mtok: 0 } }\n`;
 
-async function start(env: GatewayOptions['env']): Promise<TestGateway> {
+async function start(env: GatewayOptions['env']): Promise<GatewayHere> {
   const { path } = policyFile(ALLOW_ALL);
-  const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path, ...env } });
+  const gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: path, ...env } });
   onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
+    await gateway.stop();
   });
   return gateway;
 }
 
-const use = (gateway: TestGateway, more: object) =>
+const use = (gateway: GatewayHere, more: object) =>
   gateway.call('POST', '/api/v1/usage', { agent, input_tokens: 1_000_000, output_tokens: 0, ...more });
 
 describe('prices', () => {

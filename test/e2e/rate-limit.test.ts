@@ -1,11 +1,11 @@
 /** Rate limits over the real doors (docs/spec.md, Rate limits): one caller's limit is never felt by another. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 describe('rate limit', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3' } });
+    gateway = await startGatewayHere({ env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3' } });
   });
   afterAll(() => gateway?.stop());
 
@@ -68,7 +68,7 @@ describe('rate limit', () => {
   });
 
   test('behind a trusted proxy each client has its own limit, and not otherwise', async () => {
-    const behind = await startTestGateway({
+    const behind = await startGatewayHere({
       env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3', SVC_TRUSTED_PROXIES: '127.0.0.0/8, ::1' },
     });
     try {

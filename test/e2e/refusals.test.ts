@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let reader: string;
 describe('refusals', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     reader = (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] })).body.key;
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { throughProxy } from '../support/proxy.ts';
 import { openStream } from '../support/stream.ts';
@@ -12,12 +12,12 @@ const newDatabase = withPostgres();
 const PASSWORD = 'a horse that nobody corrects';
 const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-async function start(url: string): Promise<TestGateway> {
-  const gateway = await startTestGateway({
+async function start(url: string): Promise<GatewayHere> {
+  const gateway = await startGatewayHere({
     env: { SVC_DATABASE_URL: url, SVC_JWT_PRIVATE_KEY: SHARED_KEY, SVC_ARGON2_MEMORY_KIB: '1024' },
   });
   onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
+    await gateway.stop();
   });
   return gateway;
 }
@@ -45,7 +45,7 @@ describe('several gateways', () => {
       key,
       (await here.call('POST', '/api/v1/auth/token', undefined, key)).body.token,
     ];
-    const statuses = (gateway: TestGateway) =>
+    const statuses = (gateway: GatewayHere) =>
       Promise.all(bearers.map(async (bearer) => (await gateway.call('GET', '/api/v1/ops', undefined, bearer)).status));
     await eventually(async () => expect(await statuses(there)).toEqual([200, 200, 200]));
     const dashboards = await Promise.all(bearers.map((bearer) => openStream(there, '', { bearer })));
@@ -126,7 +126,7 @@ describe('several gateways', () => {
     );
     url.username = url.password = 'without_keys';
     await expect(start(url.href)).rejects.toThrow(
-      'svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL: permission denied for table api_keys',
+      'cannot use the database in SVC_DATABASE_URL: permission denied for table api_keys',
     );
   });
 });

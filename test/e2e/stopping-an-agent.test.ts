@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectAgent } from '../support/agent.ts';
-import { startTestGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 
 const WORK = 'name: work\nscope: global\nrules:\n  - { id: tools, actions: ["tool.call"], effect: allow }\n';
 const CRAWLER = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
@@ -15,7 +15,7 @@ describe('stopping an agent', () => {
     const policies = mkdtempSync(join(tmpdir(), 'svc-policies-'));
     onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
     writeFileSync(join(policies, 'work.yaml'), WORK);
-    const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policies } });
+    const gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policies } });
     onTestFinished(async () => {
       await gateway.stop();
     });

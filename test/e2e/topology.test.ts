@@ -6,15 +6,15 @@ import {
   topologyTeam,
   topologyTree,
 } from '../../src/doors/api/shapes.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let acme: string;
 const agent = (org_id: string, team_id: string, agent_id: string) => ({ org_id, team_id, agent_id });
 
 describe('topology', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     for (const org of ['acme', 'globex']) {
       await register(agent(org, 'search', 'lead'));
       await register(agent(org, 'search', 'worker'), agent(org, 'search', 'lead'));

@@ -1,9 +1,9 @@
 /** A registered agent at a real gateway, for the doors that take its token as a bearer. */
-import type { TestGateway } from './gateway.ts';
+import type { ServingGateway } from './gateway.ts';
 
 export type DoorAgent = { readonly name: string; readonly token: string };
 
-export async function registerAgent(gateway: TestGateway, name: string): Promise<DoorAgent> {
+export async function registerAgent(gateway: ServingGateway, name: string): Promise<DoorAgent> {
   const [org_id, team_id, agent_id] = name.split('/');
   const { status, body } = await gateway.call('POST', '/api/v1/agents', { agent: { org_id, team_id, agent_id } });
   if (status !== 201 && status !== 200) throw new Error(`registering ${name}: ${status}`);
@@ -11,6 +11,6 @@ export async function registerAgent(gateway: TestGateway, name: string): Promise
 }
 
 /** The newest entries of the log, newest first. */
-export async function newestEntries(gateway: TestGateway, count: number): Promise<any[]> {
+export async function newestEntries(gateway: ServingGateway, count: number): Promise<any[]> {
   return (await gateway.call('GET', `/api/v1/logs?per_page=${count}`)).body.entries;
 }

@@ -10,16 +10,12 @@ import { endIfOrphaned } from './orphans.ts';
 
 export const ADMIN_KEY = 'test-admin-key-0123456789-0123456789-0123456789';
 
-export type TestGateway = {
+/** A gateway to ask, wherever it runs. */
+export type ServingGateway = {
   readonly url: string;
   /** `host:port` of gRPC. */
   readonly grpc: string;
   readonly dataDir: string;
-  readonly process: ChildProcess;
-  /** Everything it has written so far, and goes on to write. */
-  readonly output: { stdout: string; stderr: string };
-  /** Ends it with a signal and answers its exit status, or the signal it died of. */
-  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
   /** Calls the HTTP API with the admin key, or as `bearer` says; null sends no credential. */
   call(
     method: string,
@@ -27,6 +23,14 @@ export type TestGateway = {
     body?: unknown,
     bearer?: string | null,
   ): Promise<{ status: number; headers: Headers; body: any }>;
+};
+
+export type TestGateway = ServingGateway & {
+  readonly process: ChildProcess;
+  /** Everything it has written so far, and goes on to write. */
+  readonly output: { stdout: string; stderr: string };
+  /** Ends it with a signal and answers its exit status, or the signal it died of. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 };
 
 export type GatewayOptions = {
@@ -49,6 +53,20 @@ const wasIdle = (error: unknown): boolean => {
   return cause?.code === 'UND_ERR_SOCKET' && (cause.socket?.bytesRead ?? 0) > 0;
 };
 
+/** What it is told unless a test says otherwise: nothing is limited, and every port is free. */
+export const settingsOf = (
+  folder: string,
+  env: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> => ({
+  SVC_HTTP_ADDR: '127.0.0.1:0',
+  SVC_GRPC_ADDR: '127.0.0.1:0',
+  SVC_DATA_DIR: join(folder, 'data'),
+  SVC_BOOTSTRAP_API_KEY: ADMIN_KEY,
+  SVC_RATE_LIMIT_API: '0',
+  SVC_RATE_LIMIT_AUTH: '0',
+  ...env,
+});
+
 const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
 async function newFolder(hasDatabase: boolean): Promise<string> {
@@ -70,19 +88,7 @@ export async function startTestGateway({
 }: GatewayOptions = {}): Promise<TestGateway> {
   const folder = dataDir ?? (await newFolder(env.SVC_DATABASE_URL === 'embedded'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
-    env: {
-      PATH: process.env.PATH ?? '',
-      SVC_HTTP_ADDR: '127.0.0.1:0',
-      SVC_GRPC_ADDR: '127.0.0.1:0',
-      SVC_DATA_DIR: join(folder, 'data'),
-      SVC_BOOTSTRAP_API_KEY: ADMIN_KEY,
-      SVC_RATE_LIMIT_API: '0',
-      SVC_RATE_LIMIT_AUTH: '0',
-      // To run all tests in another arrangement.
-      ...(process.env.SVC_IO_THREADS === undefined ? {} : { SVC_IO_THREADS: process.env.SVC_IO_THREADS }),
-      ...(process.env.SVC_HTTP_ENGINE === undefined ? {} : { SVC_HTTP_ENGINE: process.env.SVC_HTTP_ENGINE }),
-      ...env,
-    },
+    env: { PATH: process.env.PATH ?? '', ...settingsOf(folder, env) },
     stdio: ['ignore', 'pipe', stderr ?? 'pipe'],
   });
   endIfOrphaned(child);
@@ -130,25 +136,29 @@ export async function startTestGateway({
       if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
       return status;
     },
-    call: async (method, path, body, bearer = ADMIN_KEY) => {
-      const asked = {
-        method,
-        headers: {
-          ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      };
-      const response = await fetch(url + path, asked).catch((error: unknown) => {
-        if (wasIdle(error)) return fetch(url + path, asked);
-        throw error;
-      });
-      const text = await response.text();
-      return {
-        status: response.status,
-        headers: response.headers,
-        body: /\bjson\b/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text,
-      };
-    },
+    call: apiOf(url),
   };
 }
+
+export const apiOf =
+  (url: string): ServingGateway['call'] =>
+  async (method, path, body, bearer = ADMIN_KEY) => {
+    const asked = {
+      method,
+      headers: {
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
+    const response = await fetch(url + path, asked).catch((error: unknown) => {
+      if (wasIdle(error)) return fetch(url + path, asked);
+      throw error;
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: /\bjson\b/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text,
+    };
+  };

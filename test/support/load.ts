@@ -1,6 +1,6 @@
 /** A steady stream of policy checks against a gateway under test, and a record of every answer that arrived. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TestGateway } from './gateway.ts';
+import type { ServingGateway } from './gateway.ts';
 
 export const LOAD_AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 export const LOAD_TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -27,7 +27,7 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-export const registerLoadAgent = (gateway: TestGateway, bearer?: string) =>
+export const registerLoadAgent = (gateway: ServingGateway, bearer?: string) =>
   gateway.call(
     'POST',
     '/svc.governance.v1.AgentService/RegisterAgent',
@@ -36,7 +36,7 @@ export const registerLoadAgent = (gateway: TestGateway, bearer?: string) =>
   );
 
 /** After `pacedAfter` answers it leaves the processor to what the test still waits for. */
-export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedAfter = 400): Load {
+export function startLoad(gateway: ServingGateway, name: string, lanes = 16, pacedAfter = 400): Load {
   const answered: Answered[] = [];
   const failed: string[] = [];
   const failures: string[] = [];

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_KEY } from '../../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../../support/gateway-here.ts';
 import { policyFile } from '../../support/policies.ts';
 
 const POLICIES = `
@@ -26,12 +27,12 @@ rules:
     obligations: [{ id: hide, type: redact, paths: [result.iban] }]
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let agent: DoorAgent;
 let approver: string;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: path } });
   agent = await registerAgent(gateway, 'acme/chat/assistant');
   approver = (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'boss', scopes: ['admin'] })).body.key;
 });

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { field } from '../../../src/doors/proto/fields.ts';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { type ForeignClient, foreignClient } from '../../support/foreign-grpc.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_KEY } from '../../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../../support/gateway-here.ts';
 import { policyFile } from '../../support/policies.ts';
 
 const COMMON = `syntax = "proto3";
@@ -45,13 +46,13 @@ rules:
 const REQUEST = '/agentgateway.dev.ext_mcp.ExtMcp/CheckRequest';
 const RESPONSE = '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let agent: DoorAgent;
 let current: ForeignClient;
 let former: ForeignClient;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path, SVC_RATE_LIMIT_API: '200' } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: path, SVC_RATE_LIMIT_API: '200' } });
   agent = await registerAgent(gateway, 'acme/code/coder');
   current = foreignClient(gateway.grpc, NEW);
   former = foreignClient(gateway.grpc, OLD);

@@ -1,7 +1,8 @@
 /** AuthZEN 1.0 against the real command: the cases of its certification, and what an attacker would send. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_KEY } from '../../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../../support/gateway-here.ts';
 import { policyFile } from '../../support/policies.ts';
 
 /** The policy that the certification asks for. */
@@ -38,11 +39,11 @@ rules:
   - { id: searches, actions: [search], resources: ["*"], effect: allow, reason: searching is free }
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let pep: DoorAgent;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path, SVC_PUBLIC_URL: 'https://svc.example/gate/' } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: path, SVC_PUBLIC_URL: 'https://svc.example/gate/' } });
   pep = await registerAgent(gateway, 'acme/records/pep');
 });
 afterAll(async () => void (await gateway?.stop()));

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { field } from '../../../src/doors/proto/fields.ts';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
 import { type ForeignClient, foreignClient } from '../../support/foreign-grpc.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_KEY } from '../../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../../support/gateway-here.ts';
 import { policyFile } from '../../support/policies.ts';
 
 const PROTO = `syntax = "proto3";
@@ -36,12 +37,12 @@ rules:
   - { id: admin, actions: [net.connect], resources: ["*/admin*"], effect: deny, reason: not for agents }
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let agent: DoorAgent;
 let envoy: ForeignClient;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path, SVC_RATE_LIMIT_API: '200' } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: path, SVC_RATE_LIMIT_API: '200' } });
   agent = await registerAgent(gateway, 'acme/web/browser');
   envoy = foreignClient(gateway.grpc, PROTO);
 });

@@ -3,7 +3,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_KEY } from '../../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../../support/gateway-here.ts';
 import { policyFile } from '../../support/policies.ts';
 
 const POLICIES = `
@@ -20,11 +21,11 @@ rules:
   - { id: files, actions: [file.read], resources: ["/tmp/*"], effect: allow, reason: scratch files }
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let agent: DoorAgent;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: path } });
   agent = await registerAgent(gateway, 'acme/chat/assistant');
 });
 afterAll(async () => void (await gateway?.stop()));
