@@ -1,9 +1,7 @@
 /** The JSON of a body for the doors that say in their own words what is wrong with it. */
-import { isMapping } from '../../core/base/mapping.ts';
 import { fail, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { parseJsonText, textOf } from '../proto/json.ts';
-import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';
 import { MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import type { RawRequest } from './route.ts';
