@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/system/package-files.ts';
+import { PACKING_MS, packedFolder, pathsIn, tarballOf, unpack } from './support/packed.ts';
 
-type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
 type Component = { readonly name: string; readonly version: string; readonly licenses: readonly unknown[] };
 type Bill = {
   readonly bomFormat: string;
@@ -16,24 +16,8 @@ type SourceMap = { readonly sourcesContent?: readonly unknown[] };
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-package-'));
 const billOf = (): Bill => JSON.parse(readFileSync(join(PACKAGE_ROOT, 'dist', 'sbom.cdx.json'), 'utf8')) as Bill;
-beforeAll(() => {
-  execFileSync(process.execPath, [join(PACKAGE_ROOT, 'scripts', 'third-party.mjs')], { stdio: 'ignore' });
-});
+beforeAll(packedFolder, PACKING_MS); // and with it, its bill
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-/** Unpacks the tarball of a workspace into the node_modules of an empty folder. */
-function unpack(name: string, ...workspace: readonly string[]): void {
-  execFileSync(
-    'npm',
-    ['pack', '--ignore-scripts', '--silent', '--offline', '--pack-destination', folder, ...workspace],
-    {
-      cwd: PACKAGE_ROOT,
-    },
-  );
-  const into = join(folder, 'node_modules', name);
-  mkdirSync(into, { recursive: true });
-  execFileSync('tar', ['-xzf', join(folder, `${name}-0.2.0.tgz`), '-C', into, '--strip-components=1']);
-}
 
 /** Puts beside them what their bill names, and nothing else of the checkout. */
 function linkComponents(): void {
@@ -48,15 +32,8 @@ function linkComponents(): void {
 }
 
 describe("the gateway's package", () => {
-  test('holds the gateway and its command, and neither SDK, benchmarks nor tests', () => {
-    const [{ files }] = JSON.parse(
-      execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline'], {
-        cwd: PACKAGE_ROOT,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }),
-    ) as Packed;
-    const paths = files.map(({ path }) => path);
+  test('holds the gateway and its command, and neither SDK, benchmarks nor tests', async () => {
+    const paths = pathsIn(await tarballOf('svc-gateway'));
     expect(paths).toEqual(
       expect.arrayContaining([
         'CHANGELOG.md',
@@ -117,8 +94,7 @@ describe("the gateway's package", () => {
   });
 
   test('in an empty folder, with what its bill names, svc runs and a gateway serves', async () => {
-    unpack('svc-gateway');
-    unpack('svc-gateway-sdk', '--workspace', 'svc-gateway-sdk');
+    for (const name of ['svc-gateway', 'svc-gateway-sdk']) await unpack(name, join(folder, 'node_modules'));
     linkComponents();
     const ran = execFileSync('npx', ['--offline', 'svc', '--version'], { cwd: folder, encoding: 'utf8' });
     expect(ran).toBe('0.2.0\n');

@@ -2,13 +2,14 @@
  * Commands that the documents tell a newcomer to type: from the packages as `npm run pack` makes them, against a
  * gateway.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { PACKING_MS, packedFolder, unpack } from '../support/packed.ts';
 
 const SCRIPTED = join(PACKAGE_ROOT, 'test', 'mcp', 'scripted-server.mjs');
 
@@ -28,14 +29,9 @@ describe('a newcomer who types what the documents say', () => {
   beforeAll(async () => {
     gateway = await startTestGateway();
     folder = mkdtempSync(join(tmpdir(), 'svc-install-'));
-    execFileSync(process.execPath, [join(PACKAGE_ROOT, 'scripts', 'pack.mjs'), join(folder, 'artifacts')]);
+    symlinkSync(await packedFolder(), join(folder, 'artifacts'));
     const modules = join(folder, 'lib', 'node_modules');
-    for (const name of ['svc-gateway', 'svc-gateway-sdk']) {
-      const installed = join(modules, name);
-      mkdirSync(installed, { recursive: true });
-      const [tarball] = readdirSync(join(folder, 'artifacts')).filter((file) => new RegExp(`^${name}-\\d`).test(file));
-      execFileSync('tar', ['-xzf', join(folder, 'artifacts', tarball!), '--strip-components', '1', '-C', installed]);
-    }
+    for (const name of ['svc-gateway', 'svc-gateway-sdk']) await unpack(name, modules);
     // Packages that npm would fetch.
     for (const name of readdirSync(join(PACKAGE_ROOT, 'node_modules')))
       if (!name.startsWith('.') && name !== 'svc-gateway-sdk')
@@ -44,7 +40,7 @@ describe('a newcomer who types what the documents say', () => {
     symlinkSync(join(modules, 'svc-gateway', 'dist', 'src', 'cli', 'main.js'), join(folder, 'bin', 'svc'));
     // npm itself would need the network; what it is asked for is looked at.
     writeFileSync(join(folder, 'bin', 'npm'), '#!/bin/sh\necho "npm $*" >> "$HOME/npm.log"\n', { mode: 0o755 });
-  });
+  }, PACKING_MS);
   afterAll(async () => {
     await gateway.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 /** The SDK as it is published: packed, installed in an empty project, and used from there. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -20,6 +20,7 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { PROTOCOL } from '../../sdk/typescript/src/protocol.ts';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
+import { PACKING_MS, pathsIn, tarballOf, unpack } from '../support/packed.ts';
 
 const SDK = join(PACKAGE_ROOT, 'sdk', 'typescript');
 
@@ -35,26 +36,18 @@ let project: string;
 let tarball: Uint8Array<ArrayBuffer>;
 let packed: readonly string[];
 
-beforeAll(() => {
+beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'svc-consumer-'));
-  const [{ filename, files }] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--offline', '--pack-destination', project], {
-      cwd: SDK,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }),
-  ) as [{ readonly filename: string; readonly files: readonly { readonly path: string }[] }];
-  packed = files.map(({ path }) => path);
-  tarball = new Uint8Array(readFileSync(join(project, filename)));
-  const installed = join(project, 'node_modules', 'svc-gateway-sdk');
-  mkdirSync(installed, { recursive: true });
-  execFileSync('tar', ['-xzf', join(project, filename), '--strip-components', '1', '-C', installed]);
+  const file = await tarballOf('svc-gateway-sdk');
+  packed = pathsIn(file);
+  tarball = new Uint8Array(readFileSync(file));
+  await unpack('svc-gateway-sdk', join(project, 'node_modules'));
   for (const name of Object.keys(manifestIn(SDK).dependencies ?? {})) {
     mkdirSync(dirname(join(project, 'node_modules', name)), { recursive: true });
     symlinkSync(join(PACKAGE_ROOT, 'node_modules', name), join(project, 'node_modules', name));
   }
   writeFileSync(join(project, 'package.json'), '{"type":"module"}');
-});
+}, PACKING_MS);
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 /** A file of the project, run by Node.js. */

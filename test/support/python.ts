@@ -20,6 +20,15 @@ function missing(): string | undefined {
   return PYTHON.stdout.trim() === 'True' ? undefined : 'python3 is older than 3.10';
 }
 
+/** The Python that packs, as `packedFolder` leaves it: its pip serves others too, as to install pip takes seconds. */
+export const PACKER = join(PACKAGE_ROOT, 'dist', 'python', 'pack', 'bin', 'python');
+
+/** Arguments for that Python, before those of `pip install`; what it has itself does not count as installed. */
+export const pipInto = (folder: string): string[] => [
+  ...['-m', 'pip', 'install', '--prefix', folder],
+  ...['--ignore-installed', '--no-warn-script-location'],
+];
+
 /**
  * The Python of a virtual environment that has these packages, installed once; or why there is none, such as a machine
  * that is offline.
@@ -27,16 +36,17 @@ function missing(): string | undefined {
 export function environment(name: string, install: readonly string[]): { python: string } | { skipped: string } {
   const lacking = missing();
   if (lacking !== undefined) return { skipped: lacking };
+  if (!existsSync(PACKER)) return { skipped: 'no virtual environment to pack in' };
   const folder = join(PACKAGE_ROOT, 'dist', 'python', name);
   const python = join(folder, 'bin', 'python');
   const marker = join(folder, 'installed');
   const wanted = install.map((each) => (existsSync(each) ? readFileSync(each, 'utf8') : each)).join('\n');
   if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return { python };
-  const made = spawnSync('python3', ['-m', 'venv', '--clear', folder], { encoding: 'utf8' });
+  const made = spawnSync('python3', ['-m', 'venv', '--clear', '--without-pip', folder], { encoding: 'utf8' });
   if (made.status !== 0) return { skipped: `no virtual environment: ${lastLine(made.stderr)}` };
   const args = install.flatMap((each) => (existsSync(each) ? ['-r', each] : [each]));
   const options = ['--quiet', '--no-compile', '--disable-pip-version-check', '--retries', '1', '--timeout', '15'];
-  const installed = spawnSync(python, ['-m', 'pip', 'install', ...options, ...args], { encoding: 'utf8' });
+  const installed = spawnSync(PACKER, [...pipInto(folder), ...options, ...args], { encoding: 'utf8' });
   if (installed.status !== 0) return { skipped: `pip cannot install: ${lastLine(installed.stderr)}` };
   writeFileSync(marker, wanted);
   return { python };
