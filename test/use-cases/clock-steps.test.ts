@@ -3,6 +3,7 @@
  * it, and no limit opens.
  */
 import { describe, expect, test } from 'vitest';
+import { ClusterClock } from '../../src/cluster/clock.ts';
 import { ok } from '../../src/core/base/result.ts';
 import { afterFailure, type Lockout, lockedForSecs, NO_FAILURES } from '../../src/core/identity/account.ts';
 import { RateLimiter } from '../../src/fairness/rate-limit.ts';
@@ -117,4 +118,29 @@ describe('clock steps', () => {
       }
     },
   );
+
+  test('of the database are followed by its cluster: ahead at once, back after 10 s', async () => {
+    const { wallMs, monotonicMs, pass } = machine();
+    const database = machine();
+    const known = new ClusterClock(wallMs, createSteadyClock(wallMs, monotonicMs));
+    const clock = createClock(known.nowMs, monotonicMs);
+    const aheadAfterBeat = async (): Promise<number> => {
+      pass(SECOND_MS);
+      database.pass(SECOND_MS);
+      await known.compare(
+        async () => database.wallMs(),
+        (ms) => ms,
+      );
+      clock.follow();
+      return clock.nowMs() - database.wallMs();
+    };
+    expect(await aheadAfterBeat()).toBe(0);
+    database.step(HOUR_MS);
+    expect(await aheadAfterBeat()).toBe(0);
+    database.step(-HOUR_MS);
+    for (let second = 1; second <= 10; second += 1)
+      expect(await aheadAfterBeat()).toBe(HOUR_MS - (second * SECOND_MS) / 2);
+    expect(await aheadAfterBeat()).toBe(0);
+    expect(known.skewMs).toBe(0);
+  });
 });
