@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isSameJson } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
-import { halfOf } from '../coding-agents/tool.ts';
+import { halfOf } from '../coding-agents/event-fields.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import type { JsonObject } from '../proto/messages.ts';
 import { attempt } from '../proto/schema.ts';

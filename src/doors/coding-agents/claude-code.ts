@@ -1,19 +1,9 @@
 /** The hooks of Claude Code: `PreToolUse`, `PostToolUse`, `PostToolUseFailure`. */
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
+import { halfOf, readInput, readNotice, readText } from './event-fields.ts';
 import { subjectsOf, type ToolTable } from './rows.ts';
-import {
-  type Answer,
-  type Fields,
-  type HookEvent,
-  type HookTool,
-  halfOf,
-  type Read,
-  readInput,
-  readNotice,
-  readText,
-  type ToolEvent,
-} from './tool.ts';
+import type { Answer, Fields, HookEvent, HookTool, Read, ToolEvent } from './tool.ts';
 import { TOOL_TABLES } from './tool-tables.ts';
 
 /** Hooks that hear of something: what they may do about it is not the gateway's to say. */

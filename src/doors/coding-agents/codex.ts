@@ -1,6 +1,7 @@
 /** The hooks of Codex: Claude Code's events, for tools of its own. */
 import { decisionOf, readToolUse } from './claude-code.ts';
-import { type HookTool, readNotice } from './tool.ts';
+import { readNotice } from './event-fields.ts';
+import type { HookTool } from './tool.ts';
 import { TOOL_TABLES } from './tool-tables.ts';
 
 const NOTICES: ReadonlySet<string> = new Set([

@@ -2,17 +2,9 @@
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
+import { halfOf, readInput, readText, spanOfCall } from './event-fields.ts';
 import { subjectsOf } from './rows.ts';
-import {
-  type Fields,
-  type HookEvent,
-  type HookTool,
-  halfOf,
-  type Read,
-  readInput,
-  readText,
-  spanOfCall,
-} from './tool.ts';
+import type { Fields, HookEvent, HookTool, Read } from './tool.ts';
 import { TOOL_TABLES } from './tool-tables.ts';
 
 /** Members by which events that are not about a tool are known, since bodies do not name their event. */

@@ -1,20 +1,10 @@
 /** The hooks of Cursor: one event each before shell commands, MCP calls and reads, and `preToolUse` for all tools. */
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
+import { halfOf, readInput, readNotice, readText, spanOfCall } from './event-fields.ts';
 import { serverOfCommand } from './mcp-names.ts';
 import { mcp, subjectsOf, type Use } from './rows.ts';
-import {
-  type Fields,
-  type HookEvent,
-  type HookTool,
-  halfOf,
-  type Read,
-  readInput,
-  readNotice,
-  readText,
-  type Subject,
-  spanOfCall,
-} from './tool.ts';
+import type { Fields, HookEvent, HookTool, Read, Subject } from './tool.ts';
 import { TOOL_TABLES } from './tool-tables.ts';
 
 const NOTICES: ReadonlySet<string> = new Set([

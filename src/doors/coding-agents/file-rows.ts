@@ -1,10 +1,10 @@
 /** Rows of tools that read, write or change files that they name. */
 import { ok } from '../../core/base/result.ts';
 import { type Contents, givenName, textsIn, withDigests } from './arguments.ts';
+import { readText } from './event-fields.ts';
 import { MAX_FILES, subjectsOfPatch } from './patch.ts';
 import { absolutePath } from './paths.ts';
 import { joined, one, type Row } from './rows.ts';
-import { readText } from './tool.ts';
 
 export type FileAction = 'file.read' | 'file.write' | 'file.edit';
 type FileRow = {

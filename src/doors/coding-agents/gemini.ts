@@ -2,18 +2,9 @@
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
+import { halfOf, readInput, readNotice, readText, spanOfCall } from './event-fields.ts';
 import { mcp, subjectsOf } from './rows.ts';
-import {
-  type Fields,
-  type HookEvent,
-  type HookTool,
-  halfOf,
-  type Read,
-  readInput,
-  readNotice,
-  readText,
-  spanOfCall,
-} from './tool.ts';
+import type { Fields, HookEvent, HookTool, Read } from './tool.ts';
 import { TOOL_TABLES } from './tool-tables.ts';
 
 const NOTICES: ReadonlySet<string> = new Set([

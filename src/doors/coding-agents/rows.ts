@@ -2,8 +2,9 @@
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import { givenName, namesIn } from './arguments.ts';
+import { readText } from './event-fields.ts';
 import { MCP_NAME, readingsOf } from './mcp-names.ts';
-import { type Fields, type Read, readText, type Subject } from './tool.ts';
+import type { Fields, Read, Subject } from './tool.ts';
 
 export type Use = { readonly tool: string; readonly input: Fields; readonly cwd: string | undefined };
 export type Mapping = (use: Use) => Read<readonly Subject[]>;

@@ -2,8 +2,8 @@
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import { digestsOf, withDigests } from './arguments.ts';
+import { readText } from './event-fields.ts';
 import { one, type Row } from './rows.ts';
-import { readText } from './tool.ts';
 
 const MAX_PAGES = 100;
 const PAGE = '`net.connect` on `<scheme>://<host><path>`';
