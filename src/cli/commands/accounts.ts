@@ -39,11 +39,8 @@ export const ls: Run = (invocation) =>
   showList(invocation, { path: ACCOUNTS, key: 'accounts', columns: COLUMNS, none: 'There are no accounts.' });
 
 export async function role(invocation: Invocation): Promise<void> {
-  const {
-    args: [who = '', word = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [who = '', word = ''] = invocation.args;
   const api = await Api.of(invocation);
   const path = await pathOf(api, who);
   const mayHold = isRole(word) ? SCOPES_OF_ROLE[word] : SCOPES;
@@ -57,11 +54,8 @@ export async function role(invocation: Invocation): Promise<void> {
 export const setDisabled =
   (verb: 'disable' | 'enable'): Run =>
   async (invocation) => {
-    const {
-      args: [who = ''],
-      options,
-      globals,
-    } = invocation;
+    const { options, globals } = invocation;
+    const [who = ''] = invocation.args;
     const api = await Api.of(invocation);
     const path = await pathOf(api, who);
     const made = verb === 'disable' ? await askAboutMade(api, subjectAt(path), options) : NOTHING_ENDS;
@@ -73,10 +67,8 @@ export const setDisabled =
   };
 
 export async function unlock(invocation: Invocation): Promise<void> {
-  const {
-    args: [who = ''],
-    globals,
-  } = invocation;
+  const { globals } = invocation;
+  const [who = ''] = invocation.args;
   const api = await Api.of(invocation);
   const answer = await api.post(`${await pathOf(api, who)}/unlock`, 'account');
   await show(globals.output, accountOf(answer), () => [printable(`${emailIn(answer)} is not locked.`)]);
@@ -84,11 +76,8 @@ export async function unlock(invocation: Invocation): Promise<void> {
 
 /** A link for a new password; with --dir from the gateway's own machine, where no credential is needed. */
 export async function reset(invocation: Invocation): Promise<void> {
-  const {
-    args: [who = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [who = ''] = invocation.args;
   const dir = options.text('dir');
   const api = dir === undefined ? await Api.of(invocation) : undefined;
   const answer =
@@ -120,11 +109,8 @@ async function resetAtConsole(dir: string, who: string): Promise<Row> {
 }
 
 export async function invite(invocation: Invocation): Promise<void> {
-  const {
-    args: [email = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [email = ''] = invocation.args;
   const api = await Api.of(invocation);
   const answer = await api.post('/api/v1/auth/invite', 'invite_token', {
     email,
@@ -161,10 +147,8 @@ export const invites: Run = (invocation) =>
 
 /** By e-mail, all that were sent there. */
 export async function uninvite(invocation: Invocation): Promise<void> {
-  const {
-    args: [who = ''],
-    globals,
-  } = invocation;
+  const { globals } = invocation;
+  const [who = ''] = invocation.args;
   const api = await Api.of(invocation);
   const ids = who.includes('@') ? await idsByEmail(api, INVITES, 'invites', who) : [who];
   if (ids.length === 0) throw new CliError(`no open invite for ${printable(who)}`, 'See `svc accounts invites`.');

@@ -31,12 +31,8 @@ export const ls: Run = (invocation) => {
  * The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read.
  */
 export async function register(invocation: Invocation): Promise<void> {
-  const {
-    args: [text = ''],
-    options,
-    globals,
-    env,
-  } = invocation;
+  const { options, globals, env } = invocation;
+  const [text = ''] = invocation.args;
   const agent = parseAgent(text);
   const parent = options.text('parent');
   const answer = await (await Api.of(invocation)).post('/api/v1/agents', 'agent', {
@@ -53,10 +49,8 @@ export async function register(invocation: Invocation): Promise<void> {
 }
 
 export async function rm(invocation: Invocation): Promise<void> {
-  const {
-    args: [text = ''],
-    globals,
-  } = invocation;
+  const { globals } = invocation;
+  const [text = ''] = invocation.args;
   const { orgId, teamId, agentId } = parseAgent(text);
   const api = await Api.of(invocation);
   const answer = await api.order(

@@ -52,11 +52,8 @@ function aloneInstead(error: unknown): never {
 }
 
 export async function forget(invocation: Invocation): Promise<void> {
-  const {
-    args: [name = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [name = ''] = invocation.args;
   const isFreed = options.isSet('unspent');
   const fate = isFreed ? 'freed' : 'charged';
   // A script means what it says; a person may have mistaken the name.

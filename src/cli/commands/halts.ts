@@ -30,11 +30,8 @@ const stateOf = ({ released_at: releasedAt }: Row): string =>
   typeof releasedAt === 'string' ? 'released' : 'in force';
 
 export async function create(invocation: Invocation): Promise<void> {
-  const {
-    args: [scope = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [scope = ''] = invocation.args;
   const actions = options.list('action');
   const api = await Api.of(invocation);
   if (scope === 'global' && !options.isSet('yes'))
@@ -104,11 +101,8 @@ export async function ls(invocation: Invocation): Promise<void> {
 }
 
 export async function release(invocation: Invocation): Promise<void> {
-  const {
-    args: [id = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [id = ''] = invocation.args;
   const api = await Api.of(invocation);
   // A released halt may be named as well: the gateway answers as before.
   const whole = await wholeId(api, id, { path: HALTS, key: 'halts', query: {} });

@@ -34,11 +34,8 @@ export const ls: Run = (invocation) =>
   });
 
 export async function create(invocation: Invocation): Promise<void> {
-  const {
-    args: [name = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [name = ''] = invocation.args;
   const answer = await (await Api.of(invocation)).post('/api/v1/iam/api-keys', 'key', {
     name,
     scopes: options.list('scope'),
@@ -54,11 +51,8 @@ export async function create(invocation: Invocation): Promise<void> {
 }
 
 export async function revoke(invocation: Invocation): Promise<void> {
-  const {
-    args: [id = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [id = ''] = invocation.args;
   const api = await Api.of(invocation);
   const made = await askAboutMade(api, `key:${id}`, options);
   const answer = await api.order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke${made.query}`);

@@ -63,11 +63,8 @@ export async function ls(invocation: Invocation): Promise<void> {
 }
 
 export const showOne: Run = async (invocation) => {
-  const {
-    args: [text = ''],
-    globals,
-    options,
-  } = invocation;
+  const { globals, options } = invocation;
+  const [text = ''] = invocation.args;
   const api = await Api.of(invocation);
   const where = whereIn(options);
   const names = new OpNames(api, where);

@@ -18,11 +18,8 @@ const SOURCES: Readonly<Record<string, string>> = {
 };
 
 export async function run(invocation: Invocation): Promise<void> {
-  const {
-    args: [model = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [model = ''] = invocation.args;
   const api = await Api.of(invocation);
   const answer = await api.get('/api/v1/prices', 'source', { model, provider: options.text('provider') });
   const by = typeof answer.provider === 'string' ? ` of ${answer.provider}` : '';

@@ -32,11 +32,8 @@ export const ls: Run = (invocation) =>
   });
 
 export async function create(invocation: Invocation): Promise<void> {
-  const {
-    args: [url = ''],
-    options,
-    globals,
-  } = invocation;
+  const { options, globals } = invocation;
+  const [url = ''] = invocation.args;
   const answer = await (await Api.of(invocation)).post('/api/v1/webhooks', 'secret', {
     url,
     events: options.list('event'),
