@@ -14,8 +14,9 @@ import type { Fault } from './fault.ts';
 import type { EnforcementPlace, Halt } from './halts/halt.ts';
 import type { Voucher } from './identity/access.ts';
 import type { Principal } from './identity/roles.ts';
+import type { OpFilter } from './listings/ops-page.ts';
 import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
-import type { ControlTrigger, OpEnd, OpState } from './ops/op-state.ts';
+import type { ControlTrigger, OpState } from './ops/op-state.ts';
 import type { OpView, SignalMessage } from './ops/op-view.ts';
 import type { TokenUsage } from './prices/price.ts';
 
@@ -114,19 +115,7 @@ export type Command =
       readonly opId: OpId;
       readonly orgId?: string | undefined;
     })
-  | (OrgFilter &
-      PageRequest & {
-        readonly type: 'list-ops';
-        readonly teamId?: string | undefined;
-        readonly agentId?: string | undefined;
-        readonly state?: OpState | undefined;
-        /** Patterns, as in rules. */
-        readonly action?: string | undefined;
-        readonly resource?: string | undefined;
-        readonly policy?: string | undefined;
-        readonly ruleId?: string | undefined;
-        readonly ended?: OpEnd | undefined;
-      })
+  | (OrgFilter & OpFilter & PageRequest & { readonly type: 'list-ops' })
   | {
       readonly type: 'register-agent';
       readonly principal: Principal;

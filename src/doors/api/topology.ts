@@ -16,16 +16,22 @@ function readName(field: string, text: string): Result<string, Fault> {
   return isName(text) ? ok(text) : invalid(field, NAME_RULE);
 }
 
+type Counts = { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
+
+const countsView = ({ orgCount, teamCount, agentCount }: Counts) => ({
+  org_count: orgCount,
+  team_count: teamCount,
+  agent_count: agentCount,
+});
+
 async function overview(listing: Listing, link: Link): Promise<HttpReply> {
   const { reply } = await link.ask({ type: 'topology-overview', ...listing });
   if (!reply.ok) return reply;
-  const { orgCount, teamCount, agentCount, teams, agents } = reply.value;
+  const { teams, agents } = reply.value;
   return ok({
     status: 200,
     body: {
-      org_count: orgCount,
-      team_count: teamCount,
-      agent_count: agentCount,
+      ...countsView(reply.value),
       teams: teams.map(teamView),
       agents: agents.map(agentView),
       ...cursorView(reply.value),
@@ -73,13 +79,11 @@ const stats =
   async (listing: Listing, link: Link): Promise<HttpReply> => {
     const { reply } = await link.ask({ type: 'topology-stats', ...listing });
     if (!reply.ok) return reply;
-    const { orgCount, teamCount, agentCount, agentsSeen, ops, groups } = reply.value;
+    const { agentsSeen, ops, groups } = reply.value;
     return ok({
       status: 200,
       body: {
-        org_count: orgCount,
-        team_count: teamCount,
-        agent_count: agentCount,
+        ...countsView(reply.value),
         agents_seen: agentsSeen,
         active_ops: activeOps(ops),
         ops,

@@ -12,6 +12,7 @@ import {
   type CheckActionRequest,
   type CheckActionResponse,
   type CheckError,
+  emptyCheck,
   type JsonObject,
   NO_ANSWER,
   type Obligation,
@@ -36,27 +37,9 @@ const REQUEST_CORRELATION_ID = tag(11, WIRE_BYTES);
 const SUPPORTED_OBLIGATIONS = tag(12, WIRE_BYTES);
 const REQUEST_OP_HOME = tag(13, WIRE_BYTES);
 
-const NO_TEXTS: readonly string[] = [];
-
-type Draft = { -readonly [Field in keyof CheckActionRequest]: CheckActionRequest[Field] };
-
 /** Reads up to the end of the reader. */
 export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest {
-  const message: Draft = {
-    agent: undefined,
-    credentialToken: '',
-    traceId: '',
-    spanId: '',
-    action: '',
-    resource: '',
-    attributes: undefined,
-    estimatedCostUsd: 0,
-    caller: undefined,
-    dryRun: false,
-    correlationId: '',
-    supportedObligations: NO_TEXTS,
-    opHome: '',
-  };
+  const message = emptyCheck();
   let allowance: Allowance | undefined; // of all parts that attributes come in
   const supportedObligations: string[] = [];
   while (reader.position < reader.end) {

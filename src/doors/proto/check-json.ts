@@ -10,32 +10,21 @@ import {
   readStructJson,
   unknownField,
 } from './json-values.ts';
-import { CAUSE_WORDS, type CheckActionRequest, type CheckActionResponse, type Obligation } from './messages.ts';
+import {
+  CAUSE_WORDS,
+  type CheckActionRequest,
+  type CheckActionResponse,
+  type CheckDraft,
+  emptyCheck,
+  type Obligation,
+} from './messages.ts';
 import { Malformed } from './schema.ts';
 import { timestampText } from './timestamp.ts';
-
-const NO_TEXTS: readonly string[] = [];
-
-type Draft = { -readonly [Field in keyof CheckActionRequest]: CheckActionRequest[Field] };
 
 /** `path` is where the message lies: empty, or `requests[3].`. */
 export function readCheckActionRequestJson(value: unknown, path: string): CheckActionRequest {
   const source = jsonObject(value, path);
-  const message: Draft = {
-    agent: undefined,
-    credentialToken: '',
-    traceId: '',
-    spanId: '',
-    action: '',
-    resource: '',
-    attributes: undefined,
-    estimatedCostUsd: 0,
-    caller: undefined,
-    dryRun: false,
-    correlationId: '',
-    supportedObligations: NO_TEXTS,
-    opHome: '',
-  };
+  const message = emptyCheck();
   let seen = 0;
   for (const key in source) {
     const bit = readField(message, key, source[key], path);
@@ -46,7 +35,7 @@ export function readCheckActionRequestJson(value: unknown, path: string): CheckA
 }
 
 /** Returns the bit that stands for the field, under either of its names. */
-function readField(message: Draft, key: string, item: unknown, path: string): number {
+function readField(message: CheckDraft, key: string, item: unknown, path: string): number {
   switch (key) {
     case 'agent':
       if (item !== null) message.agent = readAgentIdJson(item, `${path}agent`);

@@ -25,6 +25,29 @@ export type CheckActionRequest = {
   readonly supportedObligations: readonly string[];
   readonly opHome: string;
 };
+
+/** A check whose fields are still being read. */
+export type CheckDraft = { -readonly [Field in keyof CheckActionRequest]: CheckActionRequest[Field] };
+
+const NO_TEXTS: readonly string[] = [];
+
+/** A check without any field. All have the same hidden class. */
+export const emptyCheck = (): CheckDraft => ({
+  agent: undefined,
+  credentialToken: '',
+  traceId: '',
+  spanId: '',
+  action: '',
+  resource: '',
+  attributes: undefined,
+  estimatedCostUsd: 0,
+  caller: undefined,
+  dryRun: false,
+  correlationId: '',
+  supportedObligations: NO_TEXTS,
+  opHome: '',
+});
+
 export type CheckActionResponse = {
   readonly decision: 'unspecified' | 'allow' | 'deny' | 'pending';
   readonly reason: string;

@@ -1,5 +1,7 @@
 import { claimOf } from '../../core/agents/identify.ts';
 import type { Approval } from '../../core/approvals/approval.ts';
+import type { AgentIdentity } from '../../core/base/ids.ts';
+import type { Mapping } from '../../core/base/mapping.ts';
 import { microToUsd } from '../../core/base/money.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { Effect } from '../../core/effects.ts';
@@ -123,36 +125,14 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
     case 'limit-alert':
       return limitEvent(effect.alert, id, atMs);
     case 'agent-saved': {
-      const {
-        key,
-        rotated,
-        registration: {
-          identity: { orgId, teamId, agentId },
-          parent = null,
-        },
-      } = effect;
-      return {
-        id,
-        kind: 'agent',
-        orgId: orgOf(orgId),
-        agentId,
-        atMs,
-        payload: { change: rotated ? 'rotated' : 'registered', team_id: teamId, key, parent },
-      };
+      const { key, rotated, registration } = effect;
+      const { identity, parent = null } = registration;
+      const payload = { change: rotated ? 'rotated' : 'registered', team_id: identity.teamId, key, parent };
+      return agentEvent(identity, payload, id, atMs);
     }
     case 'agent-removed': {
-      const {
-        key,
-        identity: { orgId, teamId, agentId },
-      } = effect;
-      return {
-        id,
-        kind: 'agent',
-        orgId: orgOf(orgId),
-        agentId,
-        atMs,
-        payload: { change: 'deregistered', team_id: teamId, key },
-      };
+      const { key, identity } = effect;
+      return agentEvent(identity, { change: 'deregistered', team_id: identity.teamId, key }, id, atMs);
     }
     case 'approval-changed':
       return approvalEvent(effect.approval, id, atMs);
@@ -161,6 +141,10 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
     default:
       return undefined;
   }
+}
+
+function agentEvent({ orgId, agentId }: AgentIdentity, payload: Mapping, id: number, atMs: number): GatewayEvent {
+  return { id, kind: 'agent', orgId: orgOf(orgId), agentId, atMs, payload };
 }
 
 function limitEvent(alert: LimitAlert, id: number, atMs: number): GatewayEvent {
