@@ -1,7 +1,9 @@
 /** The indexes of a log's segments: from memory, from a file, or newly built. */
+
 import { closeSync, fstatSync, openSync, rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { dropFirst } from '../core/base/lists.ts';
+import { OneByOne } from '../core/base/one-by-one.ts';
 import { codeOf } from '../core/base/text.ts';
 import { ifThereSync } from '../system/files.ts';
 import { IndexBuilder } from './index-builder.ts';
@@ -21,16 +23,14 @@ export class SegmentIndexes {
   /** The builder of the segment that still grows, or grew when it was last looked at. */
   #growing: { readonly firstId: number; builder: IndexBuilder } | undefined;
   /** Builders are changed by one caller at a time. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #builds = new OneByOne();
 
   /** `fd` is the open segment. `grows` says that it is the newest. */
   async of(segment: Segment, fd: number, grows: boolean): Promise<IndexedSegment> {
     const size = fstatSync(fd).size;
     const known = grows ? undefined : this.#known(segment, size);
     if (known !== undefined) return { index: known, size, wasBuilt: false };
-    const build = this.#turn.then(() => this.#built(segment, fd, grows, size));
-    this.#turn = build.catch(() => undefined);
-    return build;
+    return this.#builds.run(() => this.#built(segment, fd, grows, size));
   }
 
   #known(segment: Segment, size: number): SegmentIndex | undefined {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { OneByOne } from '../core/base/one-by-one.ts';
 import { fail, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Member, Place } from '../ports/cluster.ts';
@@ -66,7 +67,7 @@ export class SharedLog {
   #inFlight: Batch | undefined;
   #following: Promise<boolean> | undefined;
   /** The database is asked one thing at a time, so that rows come in their order. */
-  #asking: Promise<unknown> = Promise.resolve();
+  readonly #asking = new OneByOne();
   /** Places that are not acted by yet, in the order of the log. */
   readonly #acting: { readonly place: Place; isDone: boolean }[] = [];
   #acted: Place;
@@ -117,9 +118,11 @@ export class SharedLog {
   /** Applies what others have appended. Resolves with whether all was applied that there was when it was called. */
   async follow(): Promise<boolean> {
     if (this.#following !== undefined) await this.#following;
-    this.#following ??= this.#oneAtATime(() => this.#followNow()).finally(() => {
-      this.#following = undefined;
-    });
+    this.#following ??= this.#asking
+      .run(() => this.#followNow())
+      .finally(() => {
+        this.#following = undefined;
+      });
     return this.#following;
   }
 
@@ -132,7 +135,7 @@ export class SharedLog {
     try {
       while (this.#queue.length > 0) {
         const batch = { nonce: randomUUID(), proposals: this.#take() };
-        await this.#oneAtATime(() => this.#append(batch));
+        await this.#asking.run(() => this.#append(batch));
       }
     } finally {
       this.#pumping = undefined;
@@ -143,12 +146,6 @@ export class SharedLog {
     let entries = 0;
     const end = this.#queue.findIndex((each) => (entries += each.entries.length) > MOST_ENTRIES);
     return this.#queue.splice(0, end === -1 ? this.#queue.length : Math.max(1, end));
-  }
-
-  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#asking.then(work);
-    this.#asking = done.catch(() => undefined);
-    return done;
   }
 
   async #append(batch: Batch): Promise<void> {

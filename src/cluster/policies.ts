@@ -1,3 +1,4 @@
+import { OneByOne } from '../core/base/one-by-one.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
@@ -49,7 +50,7 @@ export class ClusterPolicies {
   #work: PolicyWork | undefined;
   /** The latest set that was compiled, or could not be: it is not compiled again with every reading. */
   #prepared: { readonly version: string; readonly result: Result<CompiledPolicies, readonly string[]> } | undefined;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #changes = new OneByOne();
 
   constructor(options: ClusterPoliciesOptions) {
     this.#options = options;
@@ -131,7 +132,7 @@ export class ClusterPolicies {
 
   /** Compiles a set that is stored. Fault: `not_found` where there is no such set. */
   #prepare(version: string): Promise<Result<Result<CompiledPolicies, readonly string[]>, Fault>> {
-    return this.#oneByOne(async () => {
+    return this.#changes.run(async () => {
       if (this.#prepared?.version === version) return ok(this.#prepared.result);
       const texts = await this.#options.shelf.read(version);
       if (!texts.ok) return texts;
@@ -150,16 +151,10 @@ export class ClusterPolicies {
     const prepared = await this.#prepare(version);
     if (!prepared.ok || !prepared.value.ok) return false;
     const compiled = prepared.value.value;
-    const installed = await this.#oneByOne(async () =>
+    const installed = await this.#changes.run(async () =>
       this.#work === undefined || this.#work.version() === version ? ok(undefined) : this.#work.install(compiled, by),
     );
     return installed.ok;
-  }
-
-  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work);
-    this.#queue = done.catch(() => undefined);
-    return done;
   }
 }
 

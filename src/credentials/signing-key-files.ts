@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { chmodSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { OneByOne } from '../core/base/one-by-one.ts';
 import { assert, fail, ok } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { CLOCK_SKEW_MS, KEY_TOKEN_SECS } from '../core/identity/token-claims.ts';
@@ -107,7 +108,7 @@ class KeyRing implements SigningKeys {
   #ring: Ring | undefined;
   #byKid = new Map<string, { readonly publicKeyPem: string; readonly untilMs: number }>();
   /** Changes run one at a time: each starts from what the one before has written. */
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #changes = new OneByOne();
 
   constructor(path: string, options: SigningKeysOptions) {
     this.#path = path;
@@ -130,7 +131,7 @@ class KeyRing implements SigningKeys {
   }
 
   rotate() {
-    return this.#oneAtATime(async () => {
+    return this.#changes.run(async () => {
       if (this.#options.given !== undefined) {
         return fail({ kind: 'conflict', detail: GIVEN } as const);
       }
@@ -142,7 +143,7 @@ class KeyRing implements SigningKeys {
   }
 
   reload() {
-    return this.#oneAtATime(async () => {
+    return this.#changes.run(async () => {
       const before = this.#ring?.active.kid;
       const stored = await this.#readStored();
       const given = this.#options.given === undefined ? undefined : await readGiven(this.#options.given);
@@ -194,12 +195,6 @@ class KeyRing implements SigningKeys {
       // Making a new key instead would end every session without a word; the operator decides.
       throw new Error(`${this.#path} is damaged; restore it, or remove it to start with a new key`);
     }
-  }
-
-  #oneAtATime<T>(change: () => Promise<T>): Promise<T> {
-    const result = this.#changing.then(change);
-    this.#changing = result.catch(() => undefined); // its caller gets the error; the next change goes ahead
-    return result;
   }
 }
 

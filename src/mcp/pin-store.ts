@@ -1,10 +1,12 @@
 /** The file of pins: shared by every guard and proxy of a user, and by `svc mcp pins`. */
+
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { open, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isSameJson } from '../core/base/mapping.ts';
+import { OneByOne } from '../core/base/one-by-one.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { replaceFile } from '../system/files.ts';
 import type { Fields } from './json-rpc.ts';
@@ -26,7 +28,7 @@ export class PinStore {
   /** By server: the list that was compared last, with which pins. */
   readonly #compared = new Map<string, Compared & { readonly tools: readonly Fields[] }>();
   /** Changes of this process, one after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #changes = new OneByOne();
 
   /** Throws when the file cannot be read, or is not one of pins. */
   constructor(path: string) {
@@ -75,9 +77,7 @@ export class PinStore {
 
   /** Replaces the file by what `change` makes of it. Processes take turns. */
   change(change: (pins: Pins) => Pins): Promise<void> {
-    const changed = this.#turn.then(() => this.#changeInTurn(change));
-    this.#turn = changed.catch(() => {});
-    return changed;
+    return this.#changes.run(() => this.#changeInTurn(change));
   }
 
   async #changeInTurn(change: (pins: Pins) => Pins): Promise<void> {

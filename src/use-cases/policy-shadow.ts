@@ -1,6 +1,7 @@
 /** The set of policies that is asked beside the one in force: started, watched, and ended (docs/spec.md, Policy). */
 
 import { NO_LINEAGE } from '../core/audit/audit.ts';
+import { OneByOne } from '../core/base/one-by-one.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import { rfc3339 } from '../core/base/time.ts';
@@ -46,7 +47,7 @@ export class ShadowKeeper {
   readonly #deps: ShadowKeeperDeps;
   #current: { readonly kept: KeptShadow; readonly shadow: Shadow } | undefined;
   #savedChecks = 0;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #changes = new OneByOne();
 
   constructor(deps: ShadowKeeperDeps) {
     this.#deps = deps;
@@ -73,7 +74,7 @@ export class ShadowKeeper {
     if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
     const { policies, warnings } = compiled.value;
     const { version, documents } = policies.summary();
-    const started = await this.#oneByOne(async (): Promise<Result<KeptShadow, Fault>> => {
+    const started = await this.#changes.run(async (): Promise<Result<KeptShadow, Fault>> => {
       const { store, audit, clock } = this.#deps;
       const sinceMs = Math.max(clock.nowMs(), (this.kept?.sinceMs ?? 0) + 1); // names it, beside its version
       const expiresAtMs = sinceMs + expiresInSecs * 1000;
@@ -114,13 +115,13 @@ export class ShadowKeeper {
   async stop(principal: Principal): Promise<Result<void, Fault> & { readonly unconfirmed?: readonly string[] }> {
     const refused = refuseUnlessAdminOfAll(principal);
     if (refused !== undefined) return refused;
-    const stopped = await this.#oneByOne(() => this.#end(principal.subject, 'stopped'));
+    const stopped = await this.#changes.run(() => this.#end(principal.subject, 'stopped'));
     return stopped.ok ? { ...ok(undefined), unconfirmed: await this.#deps.announce() } : stopped;
   }
 
   /** Takes over what is stored: at the start, and when another gateway has changed it. */
   follow(): Promise<Result<unknown, Fault>> {
-    return this.#oneByOne(async () => {
+    return this.#changes.run(async () => {
       const loaded = await this.#deps.store.load();
       if (!loaded.ok) return loaded;
       const kept = loaded.value;
@@ -142,13 +143,13 @@ export class ShadowKeeper {
   async endIfOver(): Promise<void> {
     const { clock, onError } = this.#deps;
     if (this.kept === undefined || clock.nowMs() < this.kept.expiresAtMs) return;
-    const ended = await this.#oneByOne(() => this.#end('gateway', 'expired'));
+    const ended = await this.#changes.run(() => this.#end('gateway', 'expired'));
     if (!ended.ok) onError(new Error(ended.fault.kind), 'ending the shadow of the policies');
   }
 
   /** Before the store is closed. */
   async close(): Promise<void> {
-    await this.#queue;
+    await this.#changes.run(async () => undefined);
     await this.saveCounts();
   }
 
@@ -201,11 +202,5 @@ export class ShadowKeeper {
     } catch (error) {
       this.#deps.onError(error, `keeping the counts of the shadow: ${messageOf(error)}`);
     }
-  }
-
-  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work);
-    this.#queue = done.catch(() => undefined);
-    return done;
   }
 }
