@@ -95,10 +95,6 @@ export class KeptMembership implements Membership {
     return this.#members.filter(({ run, state }) => run !== this.self && state !== 'retired');
   }
 
-  leavers(): readonly Member[] {
-    return this.#members.filter(({ state }) => state === 'retired');
-  }
-
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

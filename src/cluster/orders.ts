@@ -9,6 +9,7 @@ import type { OpView, Signal, SignalMessage } from '../core/ops/op-view.ts';
 import type { Bus, Membership } from '../ports/cluster.ts';
 import type { Entry, LogRow } from '../ports/cluster-log.ts';
 import type { Clock } from '../ports/ports.ts';
+import type { SentSignal } from '../ports/sharing.ts';
 import type { AppliedEverywhere } from './applied.ts';
 import { proposed, type SharedLog } from './log.ts';
 import { homeOf } from './run.ts';
@@ -34,7 +35,6 @@ type Order = {
   readonly atMs: number;
 };
 type Known = Order & { readonly id: string; readonly version: number };
-type Sent = { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal };
 
 /** Has the order carried out by the governor of this gateway: it is in the log already. */
 export type CarryOut = (command: CommandOf<'control-op'>) => Promise<Replies['control-op']>;
@@ -121,7 +121,7 @@ export class SharedOrders {
   }
 
   /** Makes the entry for an order that this gateway has carried out. */
-  entryOf({ agent, opId, signal }: Sent, sequence: number, nowMs: number): Entry {
+  entryOf({ agent, opId, signal }: SentSignal, sequence: number, nowMs: number): Entry {
     const body: Order = { agent, opId, signal, sequence, home: this.#home, atMs: nowMs };
     return { kind: 'orders', id: idOf(agent, opId), body };
   }
@@ -130,7 +130,7 @@ export class SharedOrders {
    * Tells the others what was carried out here. Resolves when all act by it, with the names of those that do not;
    * `database` where it cannot be written now: then it is written later, and stands where it has come over the bus.
    */
-  async save(sent: Sent, sequence: number, nowMs: number): Promise<readonly string[]> {
+  async save(sent: SentSignal, sequence: number, nowMs: number): Promise<readonly string[]> {
     const entry = this.entryOf(sent, sequence, nowMs);
     const written = await proposed(this.#options.log, [entry], this.#patienceMs);
     if (written.ok) return this.#options.everywhere.pass(written.value);

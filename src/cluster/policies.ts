@@ -2,19 +2,14 @@ import { OneByOne } from '../core/base/one-by-one.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
+import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type { Peers, PolicyShelf, PolicyText, Unconfirmed } from '../ports/cluster.ts';
-
-export type CompiledPolicies = {
-  readonly policies: PolicySet;
-  readonly files: readonly string[];
-  readonly texts: readonly PolicyText[];
-  readonly warnings: readonly string[];
-};
+import type { Reloaded } from '../use-cases/policies.ts';
 
 /** The steps of a gateway with the policies of its cluster. */
 export type PolicyWork = {
   /** Records it and puts it in force, from the next check on. */
-  readonly install: (compiled: CompiledPolicies, actor: string) => Promise<Result<unknown, Fault>>;
+  readonly install: (compiled: LoadedPolicies, actor: string) => Promise<Result<unknown, Fault>>;
   /** The one that is in force here. */
   readonly version: () => string;
 };
@@ -29,15 +24,8 @@ export type ClusterPoliciesOptions = {
    */
   readonly activate: (version: string, by: string, isFirst: boolean) => Promise<Result<readonly string[], Fault>>;
   /** Compiles without holding up checks. Problems are sentences that name file, line and column. */
-  readonly compile: (texts: readonly PolicyText[]) => Promise<Result<CompiledPolicies, readonly string[]>>;
+  readonly compile: (texts: readonly PolicyText[]) => Promise<Result<LoadedPolicies, readonly string[]>>;
   readonly log: { error(message: string, fields?: object): void };
-};
-
-export type Published = {
-  readonly version: string;
-  readonly documents: number;
-  readonly changed: boolean;
-  readonly warnings: readonly string[];
 };
 
 /**
@@ -49,7 +37,7 @@ export class ClusterPolicies {
   readonly #options: ClusterPoliciesOptions;
   #work: PolicyWork | undefined;
   /** The latest set that was compiled, or could not be: it is not compiled again with every reading. */
-  #prepared: { readonly version: string; readonly result: Result<CompiledPolicies, readonly string[]> } | undefined;
+  #prepared: { readonly version: string; readonly result: Result<LoadedPolicies, readonly string[]> } | undefined;
   readonly #changes = new OneByOne();
 
   constructor(options: ClusterPoliciesOptions) {
@@ -70,7 +58,7 @@ export class ClusterPolicies {
   }
 
   /** The set that is in force everywhere; undefined: none is yet. Faults: as those of `publishAgain`. */
-  async inForce(): Promise<Result<CompiledPolicies | undefined, Fault>> {
+  async inForce(): Promise<Result<LoadedPolicies | undefined, Fault>> {
     const active = await this.#options.shelf.active();
     if (!active.ok || active.value === undefined) return active as Result<undefined, Fault>;
     const prepared = await this.#prepare(active.value.version);
@@ -79,7 +67,7 @@ export class ClusterPolicies {
   }
 
   /** Publishes this set, if none is in force everywhere, and follows the one that is. */
-  async begin({ policies, texts }: CompiledPolicies): Promise<Result<unknown, Fault>> {
+  async begin({ policies, texts }: LoadedPolicies): Promise<Result<unknown, Fault>> {
     const { shelf, activate } = this.#options;
     const active = await shelf.active();
     if (!active.ok || active.value !== undefined) return active;
@@ -88,7 +76,7 @@ export class ClusterPolicies {
   }
 
   /** Puts these documents in force everywhere. Faults: `policy_invalid`; those of the database. */
-  async publish(texts: readonly PolicyText[], actor: string): Promise<Result<Published, Fault> & Unconfirmed> {
+  async publish(texts: readonly PolicyText[], actor: string): Promise<Result<Reloaded, Fault> & Unconfirmed> {
     const compiled = await this.#options.compile(texts);
     if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
     const { version } = compiled.value.policies;
@@ -98,7 +86,7 @@ export class ClusterPolicies {
   }
 
   /** Puts a set in force again that was published before. Faults: `not_found`, and as above. */
-  async publishAgain(version: string, actor: string): Promise<Result<Published, Fault> & Unconfirmed> {
+  async publishAgain(version: string, actor: string): Promise<Result<Reloaded, Fault> & Unconfirmed> {
     const prepared = await this.#prepare(version);
     if (!prepared.ok) return prepared;
     const compiled = prepared.value;
@@ -108,9 +96,9 @@ export class ClusterPolicies {
 
   async #activate(
     version: string,
-    { policies, warnings }: CompiledPolicies,
+    { policies, warnings }: LoadedPolicies,
     actor: string,
-  ): Promise<Result<Published, Fault> & Unconfirmed> {
+  ): Promise<Result<Reloaded, Fault> & Unconfirmed> {
     const changed = this.#work?.version() !== version;
     const problems = await this.#problemsElsewhere(version);
     if (problems.length > 0) return fail({ kind: 'policy_invalid', problems });
@@ -131,7 +119,7 @@ export class ClusterPolicies {
   }
 
   /** Compiles a set that is stored. Fault: `not_found` where there is no such set. */
-  #prepare(version: string): Promise<Result<Result<CompiledPolicies, readonly string[]>, Fault>> {
+  #prepare(version: string): Promise<Result<Result<LoadedPolicies, readonly string[]>, Fault>> {
     return this.#changes.run(async () => {
       if (this.#prepared?.version === version) return ok(this.#prepared.result);
       const texts = await this.#options.shelf.read(version);
@@ -163,7 +151,7 @@ const sizeOf = (policies: PolicySet) => {
   return { version, documents: documents.length, rules: documents.reduce((sum, { ruleCount }) => sum + ruleCount, 0) };
 };
 
-const problemsOf = (prepared: Result<Result<CompiledPolicies, readonly string[]>, Fault>): readonly string[] => {
+const problemsOf = (prepared: Result<Result<LoadedPolicies, readonly string[]>, Fault>): readonly string[] => {
   if (!prepared.ok) return [explain(prepared.fault)];
   return prepared.value.ok ? [] : prepared.value.fault;
 };

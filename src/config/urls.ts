@@ -1,4 +1,5 @@
 /** How clients reach the gateway by its settings. */
+import type { TlsPaths } from '../system/tls-files.ts';
 import { bracketed, type Config } from './config.ts';
 
 export const schemeOf = ({ SVC_TLS_CERT }: Config): 'http' | 'https' => (SVC_TLS_CERT === undefined ? 'http' : 'https');
@@ -14,6 +15,6 @@ export function tlsPathsOf({
   SVC_TLS_CERT: cert,
   SVC_TLS_KEY: key,
   SVC_TLS_CLIENT_CA: clientCa,
-}: Config): { readonly cert: string; readonly key: string; readonly clientCa: string | undefined } | undefined {
+}: Config): TlsPaths | undefined {
   return cert === undefined || key === undefined ? undefined : { cert, key, clientCa };
 }

@@ -92,8 +92,6 @@ export type Membership = {
   readonly name: string;
   /** Every other run that is not retired. */
   others(): readonly Member[];
-  /** Retired runs that may go on all the same: nobody has seen them end. */
-  leavers(): readonly Member[];
   /** Whether the database still counts this run as live, by clocks that cannot both be wrong at once. */
   readonly isLeased: boolean;
   /** How long ago the database was last reached. */

@@ -8,15 +8,13 @@ import type { Outcome, UsageKey } from '../core/outcome.ts';
 import type { Member } from './cluster.ts';
 import type { Entry, Verdict } from './cluster-log.ts';
 
+export type SentSignal = { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal };
+
 /** Orders to operations hold at all gateways of a cluster. */
 export type ControlSharing = {
   nextSequence(nowMs: number): number;
   /** Resolves with the names of those that do not act by it yet. Never rejects. */
-  save(
-    sent: { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal },
-    sequence: number,
-    nowMs: number,
-  ): Promise<readonly string[]>;
+  save(sent: SentSignal, sequence: number, nowMs: number): Promise<readonly string[]>;
   forget(agent: AgentKey, opId: OpId): void;
 };
 

@@ -136,15 +136,17 @@ export class ApprovalWaits {
 /** Another request or approval meanwhile has the decision considered anew. */
 const MAX_TRIES = 5;
 
+export type ApprovalDecision = {
+  readonly principal: Principal;
+  readonly id: string;
+  readonly kind: 'approve' | 'deny';
+  readonly reason: string;
+};
+
 export async function decideApproval(
   commands: OwnCommands,
   findLineage: FindLineage,
-  decision: {
-    readonly principal: Principal;
-    readonly id: string;
-    readonly kind: 'approve' | 'deny';
-    readonly reason: string;
-  },
+  decision: ApprovalDecision,
 ): Promise<Result<Approval, Fault>> {
   const { principal, id } = decision;
   const lineage = await findLineage(principal.subject);

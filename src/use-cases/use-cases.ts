@@ -25,7 +25,7 @@ import type { PolicyText } from '../ports/cluster.ts';
 import type { AccessToken } from '../ports/ports.ts';
 import type { Authenticated, UseCase } from '../ports/use-case.ts';
 import type { NewWebhook } from '../webhooks/hooks.ts';
-import type { ApprovalReader } from './approvals.ts';
+import type { ApprovalDecision, ApprovalReader } from './approvals.ts';
 import type { AuditSinkUseCases } from './audit-sinks.ts';
 import type { ClusterUseCases } from './cluster.ts';
 import type { CreatedHalt, HaltOutcome, NewHalt } from './halts.ts';
@@ -134,15 +134,7 @@ type OwnUseCases = {
     { readonly principal: Principal; readonly id: string; readonly reason: string },
     HaltOutcome
   >;
-  readonly decideApproval: UseCase<
-    {
-      readonly principal: Principal;
-      readonly id: string;
-      readonly kind: 'approve' | 'deny';
-      readonly reason: string;
-    },
-    Approval
-  >;
+  readonly decideApproval: UseCase<ApprovalDecision, Approval>;
   /** `principal` and `agent` are the reader's: the requests of an org are counted by them. */
   readonly waitApproval: UseCase<
     {

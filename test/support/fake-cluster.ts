@@ -99,7 +99,6 @@ export class FakeCluster {
       isLeased: true,
       unreachedMs: 0,
       others: () => others.filter(({ state }) => state !== 'retired'),
-      leavers: () => others.filter(({ state }) => state === 'retired'),
       onChange: (listener: () => void) => void changes.push(listener),
       lookAgain: async () => true,
     };

@@ -78,7 +78,7 @@ export function overview(agents: AgentRegistry, asked: Asked, nowMs: number): Pa
 function countsOf(
   { groups, registeredCount }: AgentRegistry,
   orgId: string | undefined,
-): { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number } {
+): Omit<Overview, keyof AgentsWithTeams> {
   if (orgId === undefined)
     return { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: registeredCount };
   const org = groups.orgs.get(orgId);
