@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliHome, createCliHome } from '../support/cli.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { withPostgres } from '../support/postgres.ts';
 
 const newDatabase = withPostgres();
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let cli: CliHome;
 
 describe('accounts', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway({
+    gateway = await startGatewayHere({
       env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' },
     });
     cli = createCliHome();

@@ -4,7 +4,8 @@ import { back, emptyInbox, type InboxState, pictureOf, press, withApprovals } fr
 import { keysIn } from '../../src/cli/terminal/keys.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent } from '../support/load.ts';
 import { policyFile } from '../support/policies.ts';
 
@@ -96,12 +97,12 @@ describe('the inbox', () => {
 });
 
 describe('svc approvals', () => {
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   let cli: CliHome;
   let asked = 0;
 
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
+    gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
     await registerLoadAgent(gateway);
     cli = createCliHome();
   });

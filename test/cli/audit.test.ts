@@ -20,7 +20,8 @@ import type { WitnessStatement } from '../../src/core/audit/witness.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeServer } from '../support/fake-server.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 let cli: CliHome;
 
@@ -36,9 +37,9 @@ describe('audit', () => {
     return path;
   };
 
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     for (const name of ['a1', 'a2', 'a3'])
       await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: name } });
   });
@@ -106,10 +107,10 @@ describe('audit', () => {
 
   test('problems of the checkpoints are not blamed on an entry', async () => {
     const copy = join(cli.home, 'checkpointed');
-    const started = await startTestGateway({ dataDir: copy });
+    const started = await startGatewayHere({ dataDir: copy });
     await started.stop();
     rmSync(join(copy, 'data', 'keys', 'audit-checkpoint.pem'));
-    const again = await startTestGateway({ dataDir: copy });
+    const again = await startGatewayHere({ dataDir: copy });
     await again.stop();
     const audit = join(copy, 'data', 'audit');
     expect((await cli.run(['audit', 'verify', join(copy, 'data')])).stdout).toBe(
@@ -125,7 +126,7 @@ describe('audit', () => {
   test('detects, with a witness, a log that was cut with its checkpoints', async () => {
     const copy = join(cli.home, 'witnessed');
     const witness = join(cli.home, 'witness.ndjson');
-    const started = await startTestGateway({
+    const started = await startGatewayHere({
       dataDir: copy,
       env: { SVC_AUDIT_WITNESS: `file://${witness}, http://127.0.0.1:9/`, SVC_LOG_LEVEL: 'warn' },
     });

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CliHome, createCliHome, SVC } from '../support/cli.ts';
 import { answerJson, type FakeServer, startFakeServer } from '../support/fake-server.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 /**
  * Counted from the start of its process, the command gives up within a second, which a busy machine takes for the start
@@ -12,12 +13,12 @@ import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gatewa
  */
 const startedLater = (seconds: number): string => `--import data:text/javascript,process.uptime=()=>-${seconds}`;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let cli: CliHome;
 
 describe('completion of values at the gateway', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     cli = createCliHome();
     writeFileSync(join(cli.home, 'svc'), `#!/bin/sh\nexec "${process.execPath}" "${SVC}" "$@"\n`, { mode: 0o755 });
     writeFileSync(join(cli.home, 'svc.bash'), (await cli.run(['completion', 'bash'])).stdout);

@@ -5,7 +5,8 @@ import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createCliHome } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const TOKEN = 'token-of-coder-0123456789-0123456789';
 
@@ -46,11 +47,11 @@ function openHome() {
 
 const valueOf = (tool: string, text: string): any => (tool === 'codex' ? parse(text) : JSON.parse(text));
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 
 describe('svc hooks', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     const agent = { org_id: 'acme', team_id: 'dev', agent_id: 'coder' };
     await gateway.call('POST', '/api/v1/agents', { agent, credential_token: TOKEN });
   });

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliHome, createCliHome } from '../support/cli.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let cli: CliHome;
 
 describe('--jq', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     cli = createCliHome();
     await svc('agents', 'register', 'acme/search/a1');
     await svc('agents', 'register', 'acme/search/a2', '--parent', 'acme/search/a1');

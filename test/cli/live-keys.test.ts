@@ -10,7 +10,8 @@ import {
 import { keysIn } from '../../src/cli/terminal/keys.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const op = (name: string, state = 'running'): WatchedOp => ({
   key: `acme/${name}:1`,
@@ -90,10 +91,10 @@ describe('keys of the live table', () => {
 });
 
 describe('the live table at a gateway', () => {
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   let cli: CliHome;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     cli = createCliHome();
   });
   afterAll(async () => {

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { type CliHome, type CliOptions, type CliResult, SVC } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import type { TestGateway } from '../support/gateway.ts';
+import type { ServingGateway } from '../support/gateway.ts';
 
 export type Operator = {
-  readonly gateway: () => TestGateway;
+  readonly gateway: () => ServingGateway;
   /** Logged in there. */
   readonly cli: () => CliHome;
   readonly svc: (command: string, options?: CliOptions) => Promise<CliResult>;

@@ -3,15 +3,16 @@ import { type CliHome, type CliOptions, createCliHome } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts';
 import { answerJson, startFakeServer } from '../support/fake-server.ts';
 import { freePort } from '../support/free-port.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { liveViews } from './live-views.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let cli: CliHome;
 
 describe('operator', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     cli = createCliHome();
     await cli.run(['context', 'add', 'local', gateway.url]);
     expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);

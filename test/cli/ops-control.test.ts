@@ -4,14 +4,15 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CliHome, createCliHome, SVC } from '../support/cli.ts';
 import { startFakeServer } from '../support/fake-server.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let cli: CliHome;
 
 describe('ops control', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
     cli = createCliHome();
     for (const [agent, ids] of [
       ['acme/ops/wild', ['w:1', 'w:2', 'w:3']],

@@ -13,9 +13,10 @@ import { startFakeServer } from '../support/fake-server.ts';
 import { fastestMs } from '../support/fastest.ts';
 import { type ForwardProxy, startForwardProxy } from '../support/forward-proxy.ts';
 import { freePort } from '../support/free-port.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let cli: CliHome;
 let certificate: Certificate;
 let tls: Server;
@@ -43,7 +44,7 @@ async function startTls(certificate: Certificate, port: number): Promise<Server>
 describe('proxy', () => {
   beforeAll(async () => {
     // Its name on the other side of the proxy.
-    gateway = await startTestGateway({ env: { SVC_PUBLIC_URL: 'https://gateway.test' } });
+    gateway = await startGatewayHere({ env: { SVC_PUBLIC_URL: 'https://gateway.test' } });
     cli = createCliHome();
     certificate = selfSigned('gateway.test');
     tls = await startTls(certificate, httpPort());

@@ -8,7 +8,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { SVC } from '../support/cli.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { endIfOrphaned } from '../support/orphans.ts';
 
 export const AGENT = 'acme/mcp/bot';
@@ -24,7 +24,7 @@ export const EVERYTHING = join(
 export const SCRIPTED = join(PACKAGE_ROOT, 'test', 'mcp', 'scripted-server.mjs');
 
 export type World = {
-  readonly gateway: TestGateway;
+  readonly gateway: GatewayHere;
   readonly folder: string;
   readonly token: string;
   /** Variables that `svc mcp` needs in its environment. */
@@ -41,7 +41,7 @@ export async function startWorld(policy: string, env: Readonly<Record<string, st
   const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-'));
   const policyPath = join(folder, 'policy.yaml');
   writeFileSync(policyPath, policy);
-  const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath, ...env } });
+  const gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policyPath, ...env } });
   const register = async (agentId: string): Promise<string> => {
     const { body } = await gateway.call('POST', '/api/v1/agents', {
       agent: { org_id: 'acme', team_id: 'mcp', agent_id: agentId },

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 import { endIfOrphaned } from '../support/orphans.ts';
@@ -38,6 +39,7 @@ describe('svc mcp proxy', () => {
       stdio: 'ignore',
     });
     endIfOrphaned(remote);
+    await eventually(() => fetch(`http://127.0.0.1:${port}/mcp`));
     redirecting = createServer((request, response) => {
       redirected.push(request.headers);
       response.writeHead(307, { location: `http://127.0.0.1:${port}/mcp` }).end();

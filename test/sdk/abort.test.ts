@@ -4,7 +4,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createAgentClient, type Op } from '../../sdk/typescript/src/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import {
   type Answer,
   type ScriptedCall,
@@ -297,7 +298,7 @@ describe('abort', () => {
   test('many operations share one signal without a leak warning, and all end on abort', {
     timeout: 120_000,
   }, async () => {
-    const gateway = await startTestGateway();
+    const gateway = await startGatewayHere();
     onTestFinished(async () => {
       await gateway.stop();
     });

@@ -10,7 +10,8 @@ import {
   OpTerminatedError,
 } from '../../sdk/typescript/src/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { policyFile } from '../support/policies.ts';
 import { type Answer, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
@@ -31,7 +32,7 @@ rules:
       - { id: look, type: notify, message: a refund }
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let approver: string;
 const clients: AgentClient[] = [];
 
@@ -74,7 +75,7 @@ const failureOf = (promise: Promise<unknown>): Promise<any> =>
   );
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
   approver = (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'boss', scopes: ['admin'] })).body.key;
 });
 afterAll(async () => {

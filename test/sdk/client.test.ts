@@ -12,7 +12,8 @@ import {
 } from '../../sdk/typescript/src/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 /** A machine that is busy with other things is no outage. */
@@ -23,13 +24,13 @@ const SIGNAL_MS = 1_000;
 /** Until one of them was fast: the machine that runs the tests may be busy with other things. */
 const MAX_ROUNDS = 20;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 const clients: AgentClient[] = [];
 let lastAgent = 0;
 
 describe('client', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
   });
   afterAll(async () => {
     await Promise.all(clients.map((client) => client.close()));

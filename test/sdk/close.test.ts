@@ -5,16 +5,17 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { workForEver } from '../support/endless-body.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 /** A machine that is busy with other things is no outage. */
 const PATIENT = { checkMs: 100_000, callMs: 100_000, outageMs: 100_000 };
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 describe('close', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
   });
   afterAll(async () => {
     await gateway.stop();

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeServer } from '../support/fake-server.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 /** An example agent that works in many quick steps. */
 function startExample(command: string, file: string, env: Readonly<Record<string, string>>) {
@@ -29,7 +30,7 @@ function startExample(command: string, file: string, env: Readonly<Record<string
  * Returns its id.
  */
 async function control(
-  gateway: TestGateway,
+  gateway: GatewayHere,
   { ended, log, pages }: ReturnType<typeof startExample>,
   whilePaused = async (_opId: string): Promise<void> => undefined,
 ): Promise<string> {
@@ -53,9 +54,9 @@ async function control(
 }
 
 describe('example', () => {
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -121,7 +122,7 @@ describe('example', () => {
           `name: example\nscope: global\nrules:\n  - id: search\n    actions: ["tool.call"]\n    effect: ${effect}\n    reason: not in this test\n`,
         );
       write('allow');
-      const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policy } });
+      const gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policy } });
       const stop = async (by: (agent: ChildProcess) => unknown) => {
         const example = startExample('python3', 'agent.py', { AGENT_URL: gateway.url });
         try {

@@ -5,7 +5,8 @@ import { type AgentClient, type AgentClientOptions, createAgentClient } from 'sv
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { policyFile } from '../support/policies.ts';
 
 const POLICY = `
@@ -21,7 +22,7 @@ rules:
     obligations: [{ id: little, type: cap, path: amount, max: 100 }]
 `;
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 let agents = 0;
 
 function connect(options: AgentClientOptions = {}): AgentClient {
@@ -48,7 +49,7 @@ async function answering(status: number, body: string, headers: Record<string, s
 }
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
+  gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
 });
 afterAll(() => gateway.stop());
 

@@ -6,7 +6,8 @@ import { METHODS } from '../../sdk/typescript/src/binary.ts';
 import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
 import type { CheckMessage } from '../../sdk/typescript/src/schema.ts';
 import { selfSigned } from '../support/certificate.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 /** A machine that is busy with other things is no outage. */
@@ -19,17 +20,17 @@ describe('limits', () => {
   });
 
   /** For the tests that need no limits of their own. */
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
   });
   afterAll(async () => {
-    await gateway?.stop('SIGKILL');
+    await gateway?.stop();
   });
 
-  async function start(env: Readonly<Record<string, string>>): Promise<TestGateway> {
-    const own = await startTestGateway({ env });
-    cleanUp.push(() => own.stop('SIGKILL'));
+  async function start(env: Readonly<Record<string, string>>): Promise<GatewayHere> {
+    const own = await startGatewayHere({ env });
+    cleanUp.push(() => own.stop());
     return own;
   }
 

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const EXAMPLES = join(PACKAGE_ROOT, 'examples', 'node');
 
 /** The second of the two commands that the example's first lines have, with the gateway of the first. */
-async function start(name: string): Promise<{ gateway: TestGateway; ended: Promise<string[]> }> {
+async function start(name: string): Promise<{ gateway: GatewayHere; ended: Promise<string[]> }> {
   const lines = readFileSync(join(EXAMPLES, `${name}.mjs`), 'utf8').split('\n');
   const policy = /SVC_POLICY_PATH=(\S+) npm start /.exec(lines[2]!)?.[1];
   const command = /SVC_API_KEY=svc_\.\.\. (node \S+) /.exec(lines[3]!)?.[1];
@@ -18,8 +19,8 @@ async function start(name: string): Promise<{ gateway: TestGateway; ended: Promi
     policy: `examples/policies/${name}.yaml`,
     command: `node examples/node/${name}.mjs`,
   });
-  const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: join(PACKAGE_ROOT, policy!) } });
-  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+  const gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: join(PACKAGE_ROOT, policy!) } });
+  onTestFinished(async () => void (await gateway.stop()));
   const env = { PATH: process.env.PATH ?? '', SVC_GATEWAY_URL: gateway.url, SVC_API_KEY: ADMIN_KEY };
   const agent = spawn('bash', ['-c', `exec ${command}`], { cwd: PACKAGE_ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   onTestFinished(() => void agent.kill('SIGKILL'));

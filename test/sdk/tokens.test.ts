@@ -3,14 +3,15 @@ import { createAgentClient } from 'svc-gateway-sdk';
 import { countTokens } from 'svc-gateway-sdk/ai';
 import { countTokens as countAnswers } from 'svc-gateway-sdk/openai-agents';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const USED = { model: 'claude-sonnet-4-5', inputTokens: 10_000, outputTokens: 1_000 };
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 beforeAll(async () => {
-  gateway = await startTestGateway();
+  gateway = await startGatewayHere();
 });
 afterAll(async () => {
   await gateway?.stop();

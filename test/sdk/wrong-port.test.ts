@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
 import { selfSigned } from '../support/certificate.ts';
 import { fastestMs } from '../support/fastest.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -60,9 +61,9 @@ function recorder(answer: RequestListener) {
 }
 
 describe('wrong port', () => {
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
   });
   afterAll(() => gateway.stop());
 
