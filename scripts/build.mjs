@@ -5,6 +5,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rm
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isBuilt, noteBuilt } from './built.mjs';
 import { BUNDLED, BUNDLED_IN_DASHBOARD } from './bundled.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -12,6 +13,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CHUNKS = 'chunks';
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
+if (process.argv.includes('--if-changed') && isBuilt(ROOT)) {
+  console.log('dist/ is up to date');
+  process.exit();
+}
 const tsc = compiler();
 // The virtual environments and packages of the tests stay: to install them takes longer than all the rest. So do the
 // papers of the package, which `npm publish` writes before it builds.
@@ -28,6 +33,7 @@ writeEntries();
 if ((await compiled(join(ROOT, 'tsconfig.build.json'))) !== 0) process.exit(1);
 await Promise.all([bundle(), buildDashboard()]);
 chmodSync(join(ROOT, 'dist', 'src', 'cli', 'main.js'), 0o755);
+noteBuilt(ROOT);
 
 function compiler() {
   try {
