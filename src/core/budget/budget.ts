@@ -1,5 +1,4 @@
 import type { AgentIdentity } from '../base/ids.ts';
-import { microToUsd } from '../base/money.ts';
 import { firstPage, type Page } from '../base/page.ts';
 import { assert, fail, ok, type Result } from '../base/result.ts';
 import { CapsIndex } from './caps.ts';
@@ -329,20 +328,6 @@ export class BudgetTracker {
   /** How many operations hold money, and how much they hold together. */
   get reservations(): { readonly count: number; readonly microUsd: number } {
     return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };
-  }
-
-  /** Dollars an org has spent in the running month and day (docs/spec.md, Budgets). */
-  spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
-    this.#advance(nowMs);
-    const org = orgId === '' ? undefined : this.#tree.org(orgId);
-    const spentIn = (period: Period) =>
-      org === undefined
-        ? 0
-        : microToUsd(
-            org.spend(period, this.#epoch).spentMicroUsd +
-              (this.#grants?.spentByOthers(org, period, this.#window) ?? 0),
-          );
-    return { monthly: spentIn('monthly'), daily: spentIn('daily') };
   }
 
   /** Global first, then orgs, teams and agents; a page at a time. */

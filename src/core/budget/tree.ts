@@ -76,14 +76,10 @@ export class EnvelopeTree {
     return this.#looksDue > 0;
   }
 
-  org(orgId: string): Envelope | undefined {
-    return this.root.children?.get(orgId);
-  }
-
   /** Gives everybody in these orgs the caps that hold now. */
   recap(orgIds: Iterable<string>): void {
     for (const orgId of orgIds) {
-      const org = this.org(orgId);
+      const org = this.root.children?.get(orgId);
       if (org === undefined) continue;
       for (const envelope of bottomUp(org)) envelope.caps = this.#caps.capsOf(envelope.tier, envelope.path);
     }

@@ -3,6 +3,7 @@ import type { AgentIdentity } from '../../../src/core/base/ids.ts';
 import { BudgetTracker } from '../../../src/core/budget/budget.ts';
 import type { BudgetChange, BudgetRow } from '../../../src/core/budget/rows.ts';
 import { ada, budgetConfig, HOUR_MS, NOON, stray, USD } from '../../support/budgets.ts';
+import { spentUsd } from '../../support/spent-usd.ts';
 
 const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'eve' };
 
@@ -114,8 +115,8 @@ describe('budget restore', () => {
     store.write(tracker.drainChanges());
     expect(tracker.drainChanges()).toEqual([]);
     const after = restart(store, NOON);
-    expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 7, daily: 7 });
-    expect(after.spentUsd('globex', NOON)).toEqual({ monthly: 2, daily: 2 });
+    expect(spentUsd(after, 'acme', NOON)).toEqual({ monthly: 7, daily: 7 });
+    expect(spentUsd(after, 'globex', NOON)).toEqual({ monthly: 2, daily: 2 });
     expect(after.record(ada, 3 * USD, { usageId: 'u1' }, NOON).duplicate).toBe(true);
   });
 
@@ -140,7 +141,7 @@ describe('budget restore', () => {
     store.write(before.drainChanges());
 
     const nextDay = restart(store, NOON + 24 * HOUR_MS);
-    expect(nextDay.spentUsd('acme', NOON + 24 * HOUR_MS)).toEqual({ monthly: 8, daily: 0 });
+    expect(spentUsd(nextDay, 'acme', NOON + 24 * HOUR_MS)).toEqual({ monthly: 8, daily: 0 });
 
     const nextMonth = Date.parse('2026-12-01T00:00:00Z');
     const later = restart(store, nextMonth);
@@ -163,7 +164,7 @@ describe('budget restore', () => {
     store.write(tracker.drainChanges());
     tracker.record(eve, 1 * USD, {}, december);
     store.write(tracker.drainChanges());
-    expect(restart(store, december).spentUsd('acme', december)).toEqual({ monthly: 3, daily: 3 });
+    expect(spentUsd(restart(store, december), 'acme', december)).toEqual({ monthly: 3, daily: 3 });
   });
 
   test('a clock behind the last run reopens no ended day', () => {
@@ -175,8 +176,8 @@ describe('budget restore', () => {
     store.write(before.drainChanges());
     const after = restart(store, midnight - HOUR_MS);
     expect(after.wouldExceed(ada, 5 * USD, midnight - HOUR_MS)).toMatchObject({ spentMicroUsd: 6_000_000 });
-    expect(after.spentUsd('acme', midnight + HOUR_MS)).toEqual({ monthly: 16, daily: 6 });
-    expect(after.spentUsd('acme', midnight + 24 * HOUR_MS).daily).toBe(0);
+    expect(spentUsd(after, 'acme', midnight + HOUR_MS)).toEqual({ monthly: 16, daily: 6 });
+    expect(spentUsd(after, 'acme', midnight + 24 * HOUR_MS).daily).toBe(0);
   });
 
   test('spend stored by a clock far ahead counts now and gets the right date', () => {
@@ -186,10 +187,10 @@ describe('budget restore', () => {
     before.record(ada, 6 * USD, {}, wrong);
     store.write(before.drainChanges());
     const after = restart(store, NOON);
-    expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 6, daily: 6 });
+    expect(spentUsd(after, 'acme', NOON)).toEqual({ monthly: 6, daily: 6 });
     store.write(after.drainChanges());
     const nextMonth = Date.parse('2026-12-01T00:00:00Z');
-    expect(restart(store, nextMonth).spentUsd('acme', nextMonth)).toEqual({ monthly: 0, daily: 0 });
+    expect(spentUsd(restart(store, nextMonth), 'acme', nextMonth)).toEqual({ monthly: 0, daily: 0 });
   });
 
   test('a new time zone after downtime keeps the spend of a date that goes on', () => {
@@ -199,9 +200,9 @@ describe('budget restore', () => {
     store.write(before.drainChanges());
     const evening = Date.parse('2026-11-05T05:00:00Z'); // 21:00 on the 4th in Los Angeles
     expect(
-      restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily,
+      spentUsd(restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })), 'acme', evening).daily,
     ).toBe(6);
-    expect(restart(store, evening, budgetConfig({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
+    expect(spentUsd(restart(store, evening, budgetConfig({ timezone: 'UTC' })), 'acme', evening).daily).toBe(0);
   });
 
   test('spend stored in a zone ahead of the new one is not counted twice', () => {
@@ -211,8 +212,8 @@ describe('budget restore', () => {
     tokyo.record(ada, 6 * USD, {}, utcEvening);
     store.write(tokyo.drainChanges());
     const after = restart(store, utcEvening, budgetConfig({ timezone: 'America/Los_Angeles' }));
-    expect(after.spentUsd('acme', utcEvening).daily).toBe(6);
-    expect(after.spentUsd('acme', Date.parse('2026-11-06T07:59:59Z')).daily).toBe(6);
-    expect(after.spentUsd('acme', Date.parse('2026-11-06T08:00:00Z')).daily).toBe(0);
+    expect(spentUsd(after, 'acme', utcEvening).daily).toBe(6);
+    expect(spentUsd(after, 'acme', Date.parse('2026-11-06T07:59:59Z')).daily).toBe(6);
+    expect(spentUsd(after, 'acme', Date.parse('2026-11-06T08:00:00Z')).daily).toBe(0);
   });
 });

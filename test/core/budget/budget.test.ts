@@ -3,6 +3,7 @@ import type { AgentIdentity } from '../../../src/core/base/ids.ts';
 import { BudgetTracker } from '../../../src/core/budget/budget.ts';
 import { parseBudgetCursor } from '../../../src/core/budget/status.ts';
 import { ada, budgetConfig, HOUR_MS, NOON, stray, USD } from '../../support/budgets.ts';
+import { spentUsd } from '../../support/spent-usd.ts';
 
 const bob: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'bob' };
 const cy: AgentIdentity = { orgId: 'acme', teamId: 'ads', agentId: 'cy' };
@@ -15,7 +16,7 @@ describe('budget', () => {
     const budget = new BudgetTracker(undefined, NOON);
     expect(budget.record(ada, 5 * USD, {}, NOON)).toEqual({ exceeded: undefined, alerts: [], duplicate: false });
     expect(budget.reserve(ada, 1, 1_000_000 * USD, NOON)).toEqual({ ok: true, value: undefined });
-    expect(budget.spentUsd('acme', NOON)).toEqual({ monthly: 5, daily: 5 });
+    expect(spentUsd(budget, 'acme', NOON)).toEqual({ monthly: 5, daily: 5 });
   });
 
   test.each([
@@ -104,7 +105,7 @@ describe('budget', () => {
     });
     const budget = tracker({});
     budget.record(stray, USD, {}, NOON);
-    expect(budget.spentUsd('', NOON)).toEqual({ monthly: 0, daily: 0 });
+    expect(spentUsd(budget, '', NOON)).toEqual({ monthly: 0, daily: 0 });
     expect(
       budget.status({}, NOON).items.map(({ tier, orgId, teamId, agentId }) => [tier, orgId, teamId, agentId]),
     ).toEqual([
@@ -255,10 +256,10 @@ describe('budget', () => {
     const start = Date.parse('2026-10-31T22:00:00Z'); // 23:00 in Berlin
     const budget = tracker({ timezone: 'Europe/Berlin' }, start);
     budget.record(ada, 3 * USD, {}, start);
-    expect(budget.spentUsd('acme', Date.parse('2026-10-31T22:59:59.999Z'))).toEqual({ monthly: 3, daily: 3 });
-    expect(budget.spentUsd('acme', Date.parse('2026-10-31T23:00:00Z'))).toEqual({ monthly: 0, daily: 0 });
+    expect(spentUsd(budget, 'acme', Date.parse('2026-10-31T22:59:59.999Z'))).toEqual({ monthly: 3, daily: 3 });
+    expect(spentUsd(budget, 'acme', Date.parse('2026-10-31T23:00:00Z'))).toEqual({ monthly: 0, daily: 0 });
     budget.record(ada, 4 * USD, {}, Date.parse('2026-11-01T05:00:00Z'));
-    expect(budget.spentUsd('acme', Date.parse('2026-11-01T23:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
+    expect(spentUsd(budget, 'acme', Date.parse('2026-11-01T23:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
   });
 
   test('a reservation over midnight counts against the new day until it is settled', () => {
@@ -273,8 +274,8 @@ describe('budget', () => {
     budget.record(ada, 10 * USD, {}, midnight - 1);
     budget.record(ada, 6 * USD, {}, midnight + 1);
     expect(budget.record(ada, 3 * USD, {}, midnight - HOUR_MS + 1).exceeded).toBeUndefined();
-    expect(budget.spentUsd('acme', midnight + 2)).toEqual({ monthly: 19, daily: 9 });
-    expect(budget.spentUsd('acme', midnight + 24 * HOUR_MS)).toEqual({ monthly: 19, daily: 0 });
+    expect(spentUsd(budget, 'acme', midnight + 2)).toEqual({ monthly: 19, daily: 9 });
+    expect(spentUsd(budget, 'acme', midnight + 24 * HOUR_MS)).toEqual({ monthly: 19, daily: 0 });
   });
 
   test('a clock that jumps an hour ahead and back begins the new day once', () => {
@@ -283,7 +284,7 @@ describe('budget', () => {
     budget.record(ada, 1 * USD, {}, evening);
     budget.record(ada, 2 * USD, {}, evening + HOUR_MS);
     budget.record(ada, 4 * USD, {}, evening);
-    expect(budget.spentUsd('acme', evening + HOUR_MS)).toEqual({ monthly: 7, daily: 6 });
+    expect(spentUsd(budget, 'acme', evening + HOUR_MS)).toEqual({ monthly: 7, daily: 6 });
   });
 
   test('caps and reservations recover from a clock that was a year ahead', () => {
@@ -293,7 +294,7 @@ describe('budget', () => {
     budget.reserve(ada, 1, 6 * USD, wrong);
     expect(budget.wouldExceed(bob, 1, NOON)).toMatchObject({ spentMicroUsd: 4_000_000, reservedMicroUsd: 6_000_000 });
     expect(budget.wouldExceed(bob, 6 * USD, NOON + 600_000)).toBeUndefined();
-    expect(budget.spentUsd('acme', Date.parse('2026-11-05T00:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
+    expect(spentUsd(budget, 'acme', Date.parse('2026-11-05T00:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
   });
 
   test('caps change at once; spend and periods stay', () => {
@@ -318,18 +319,18 @@ describe('budget', () => {
     const west = new BudgetTracker(zoned('UTC'), utcEvening);
     west.record(ada, 5 * USD, {}, utcEvening);
     west.reconfigure(zoned('America/Los_Angeles'), utcEvening);
-    expect(west.spentUsd('acme', Date.parse('2026-11-05T07:59:59Z')).daily).toBe(5);
-    expect(west.spentUsd('acme', Date.parse('2026-11-05T08:00:00Z')).daily).toBe(0);
+    expect(spentUsd(west, 'acme', Date.parse('2026-11-05T07:59:59Z')).daily).toBe(5);
+    expect(spentUsd(west, 'acme', Date.parse('2026-11-05T08:00:00Z')).daily).toBe(0);
 
     const east = new BudgetTracker(zoned('UTC'), utcEvening);
     east.record(ada, 5 * USD, {}, utcEvening);
     east.reconfigure(zoned('Asia/Tokyo'), utcEvening); // where 5 November has begun
-    expect(east.spentUsd('acme', utcEvening)).toEqual({ monthly: 5, daily: 0 });
+    expect(spentUsd(east, 'acme', utcEvening)).toEqual({ monthly: 5, daily: 0 });
     east.record(ada, 7 * USD, {}, utcEvening);
     east.reconfigure(zoned('UTC'), utcEvening);
-    expect(east.spentUsd('acme', utcEvening).daily).toBe(7);
-    expect(east.spentUsd('acme', Date.parse('2026-11-05T23:59:59Z')).daily).toBe(7);
-    expect(east.spentUsd('acme', Date.parse('2026-11-06T00:00:00Z')).daily).toBe(0);
+    expect(spentUsd(east, 'acme', utcEvening).daily).toBe(7);
+    expect(spentUsd(east, 'acme', Date.parse('2026-11-05T23:59:59Z')).daily).toBe(7);
+    expect(spentUsd(east, 'acme', Date.parse('2026-11-06T00:00:00Z')).daily).toBe(0);
   });
 
   test('an owner with spend this month or a reservation is never evicted as idle', () => {
@@ -367,7 +368,7 @@ describe('budget', () => {
       alerts: [],
       exceeded: first.exceeded,
     });
-    expect(budget.spentUsd('acme', NOON).daily).toBe(3);
+    expect(spentUsd(budget, 'acme', NOON).daily).toBe(3);
   });
 
   test('the same usage id of another agent is another usage', () => {

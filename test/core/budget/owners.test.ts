@@ -3,6 +3,7 @@ import type { AgentIdentity } from '../../../src/core/base/ids.ts';
 import { BudgetTracker } from '../../../src/core/budget/budget.ts';
 import { budgetConfig, NOON, USD } from '../../support/budgets.ts';
 import { ADMIN, openGovernor } from '../../support/governor.ts';
+import { spentUsd } from '../../support/spent-usd.ts';
 
 const LIMITS = { ofOrg: 10, ofAll: 40, forRegistered: 4 };
 const tracker = (budget: Record<string, unknown> = {}) =>
@@ -18,7 +19,7 @@ describe('owners of budgets', () => {
     const budget = tracker({ org_daily_limit_usd: 5_000 });
     for (let nth = 0; nth < 10_000; nth += 1) budget.record(invented(nth), USD, { usageId: 'the same' }, NOON);
     expect({ owners: budget.owners, overflows: budget.overflows }).toEqual({ owners: 11, overflows: 9_995 });
-    expect(budget.spentUsd('acme', NOON)).toEqual({ monthly: 10_000, daily: 10_000 });
+    expect(spentUsd(budget, 'acme', NOON)).toEqual({ monthly: 10_000, daily: 10_000 });
     expect(budget.record(invented(0), 0, {}, NOON).exceeded).toMatchObject({ tier: 'org', period: 'daily' });
     expect(budget.drainChanges().filter(({ row }) => row?.kind === 'spend')).toHaveLength(12);
     // A retry is recognised although its agent has no budget of its own.
@@ -59,7 +60,7 @@ describe('owners of budgets', () => {
     const after = tracker();
     after.restore(rows, NOON);
     expect(after.owners).toBe(1 + LIMITS.ofOrg + LIMITS.forRegistered);
-    expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 100, daily: 100 });
+    expect(spentUsd(after, 'acme', NOON)).toEqual({ monthly: 100, daily: 100 });
   });
 
   test('spending for made-up agents takes no room from registered ones', () => {

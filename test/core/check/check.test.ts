@@ -15,6 +15,7 @@ import {
   STRANGER,
 } from '../../support/governor.ts';
 import { runs } from '../../support/runs.ts';
+import { spentUsd } from '../../support/spent-usd.ts';
 
 type Draft = {
   readonly eventType: string;
@@ -467,7 +468,7 @@ describe('check', () => {
 
     test('the cost of a completion counts once per operation, even if an id is reused', () => {
       const governor = capped();
-      const spent = () => governor.budgets.spentUsd('acme', 500_000).daily;
+      const spent = () => spentUsd(governor.budgets, 'acme', 500_000).daily;
       const completed = (usd: number, atMs: number) => {
         governor.apply<'record-usage'>(usage(usd, 't:1', 'complete:t:1'), atMs);
         governor.apply<'complete-op'>(

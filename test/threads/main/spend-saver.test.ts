@@ -5,6 +5,7 @@ import { LimitTracker } from '../../../src/core/limits/limits.ts';
 import type { BudgetStore } from '../../../src/ports/ports.ts';
 import { SpendSaver } from '../../../src/threads/main/spend-saver.ts';
 import { CRAWLER } from '../../support/governor.ts';
+import { spentUsd } from '../../support/spent-usd.ts';
 
 const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
 
@@ -61,7 +62,7 @@ describe('spend saver', () => {
     expect(await second).toBe('saved');
     const restarted = afterKill();
     expect(record('u1', restarted).duplicate).toBe(true);
-    expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(2);
+    expect(spentUsd(restarted, CRAWLER.orgId, NOW_MS).daily).toBe(2);
   });
 
   test('after a kill at any time no stored spend lacks its usage id', async () => {
@@ -74,7 +75,7 @@ describe('spend saver', () => {
       await turn();
       const restarted = afterKill();
       outcomes.forEach((_, nth) => record(`u${nth}`, restarted)); // all are sent again
-      expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(outcomes.length);
+      expect(spentUsd(restarted, CRAWLER.orgId, NOW_MS).daily).toBe(outcomes.length);
     }
     expect(await Promise.all(outcomes)).toEqual([
       'saved',
