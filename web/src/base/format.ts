@@ -16,9 +16,6 @@ function unitsOf(ms: number): readonly [string, string?] {
 /** How long something has lasted. */
 export const duration = (ms: number): string => unitsOf(ms).join(' ');
 
-/** No finer than its largest unit. */
-export const roughly = (ms: number): string => unitsOf(ms)[0];
-
 /**
  * The browser's own, where that is written from left to right as this page is: the parts of any other would change
  * places in it.

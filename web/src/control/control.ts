@@ -110,7 +110,7 @@ function applyAnswer({ key, orgId, agentId, teamId }: Op, action: Action, record
 const was = (value: number): string => (value === 1 ? 'was' : 'were');
 
 /** `fresh` have come meanwhile. */
-export const summaryOf = (action: Action, done: number, late: number, fresh: number): string =>
+const summaryOf = (action: Action, done: number, late: number, fresh: number): string =>
   [
     `${plural(done, 'operation')} ${was(done)} ${PAST[action]}.`,
     ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),

@@ -35,7 +35,7 @@ export const OP_FILTERS = [
  * The words of a search. A name may be written as it is shown, `acme / search / crawler`, or as the command line takes
  * it.
  */
-export const wordsOf = (text: string): readonly string[] =>
+const wordsOf = (text: string): readonly string[] =>
   text
     .toLowerCase()
     .replace(/\s*\/\s*/g, '/')

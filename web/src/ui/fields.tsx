@@ -115,7 +115,7 @@ export const Check = ({ label, checked, onChecked }: CheckProps) => (
 );
 
 /** As a control takes it: local, without a zone. */
-export function localTime(rfc3339: string): string {
+function localTime(rfc3339: string): string {
   const ms = Date.parse(rfc3339);
   if (Number.isNaN(ms)) return '';
   return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);

@@ -28,7 +28,7 @@ const COLOURS = 8;
 const colours = new Map<string, number>();
 
 /** The same org has the same colour on every page; a few orgs have a colour each. */
-export function colourOf(org: string): number {
+function colourOf(org: string): number {
   const known = colours.get(org);
   if (known !== undefined) return known;
   let hash = 7;

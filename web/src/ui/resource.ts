@@ -89,7 +89,7 @@ export function useResource<T>(key: string, load: () => Promise<T>, options: Opt
 }
 
 /** Calls the listener when the stream is open again, not when it opens first. */
-export function useReconnect(listener: () => void): void {
+function useReconnect(listener: () => void): void {
   const seen = useRef(connections.peek());
   const latest = useRef(listener);
   latest.current = listener;

@@ -24,7 +24,7 @@ export async function findAgent({ org_id, team_id, agent_id }: AgentName): Promi
   return undefined;
 }
 
-export async function issueToken({ org_id, team_id, agent_id }: AgentName): Promise<void> {
+async function issueToken({ org_id, team_id, agent_id }: AgentName): Promise<void> {
   const answer = await call('POST', '/api/v1/agents', { agent: { org_id, team_id, agent_id } });
   showSecret(
     'Agent token',

@@ -13,7 +13,7 @@ export const opPath = (op: Pick<Op, 'opId' | 'orgId' | 'home'>): string =>
   `/operations/${encodeURIComponent(op.opId)}${opQuery(op)}`;
 
 /** Shows an operation's action first, and then its resource. */
-export const Doing = ({ op }: { readonly op: Pick<Op, 'action' | 'resource'> }) => (
+const Doing = ({ op }: { readonly op: Pick<Op, 'action' | 'resource'> }) => (
   <>
     <span class="action">{op.action || '–'}</span>
     {op.resource !== '' && (

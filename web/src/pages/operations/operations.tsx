@@ -24,7 +24,7 @@ const MORE_LABELS: Readonly<Record<(typeof MORE)[number], readonly [string, stri
 };
 
 /** As the address asks for. */
-export function filterFrom(query: URLSearchParams): OpFilter {
+function filterFrom(query: URLSearchParams): OpFilter {
   const filter = Object.fromEntries(OP_FILTERS.map((name) => [name, (query.get(name) ?? '').trim()]));
   return boundOrg() === null ? filter : { ...filter, org_id: '' };
 }

@@ -1,5 +1,7 @@
 /** Tries a check: what would be decided and why, by the set in force or by a draft, without changing anything. */
+
 import { useState } from 'preact/hooks';
+import { mappingIn } from '../../../../src/core/base/mapping.ts';
 import type { Explanation } from '../../base/api-types.ts';
 import { Problem } from '../../base/request.ts';
 import { boundOrg, call } from '../../session/session.ts';
@@ -16,20 +18,16 @@ type Asked = {
 };
 
 /** `org/team/agent`, as everywhere; an agent without an org is `-/team/agent`. */
-export function agentFrom(text: string): { org_id: string; team_id: string; agent_id: string } {
+function agentFrom(text: string): { org_id: string; team_id: string; agent_id: string } {
   const [, org = '', team = '', agent = ''] = /^\s*([^/\s]*)\s*\/\s*([^/\s]+)\s*\/\s*([^/\s]+)\s*$/.exec(text) ?? [];
   if (agent === '') throw new Problem(0, { detail: 'Agent: write it as org/team/agent, such as acme/search/crawler.' });
   return { org_id: org === '-' || org === '–' ? '' : org, team_id: team, agent_id: agent };
 }
 
-export function attributesFrom(text: string): unknown {
+function attributesFrom(text: string): unknown {
   if (text.trim() === '') return undefined;
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
-  } catch {
-    // said below
-  }
+  const attributes = mappingIn(text);
+  if (attributes !== undefined) return attributes;
   throw new Problem(0, { detail: 'Attributes: write a JSON object, such as {"size": 3}.' });
 }
 
