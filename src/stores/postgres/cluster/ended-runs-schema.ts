@@ -1,6 +1,32 @@
 /** Clears ended runs in steps that hold nobody up, as a step of the schema. */
 import type { Migration } from '../migration.ts';
 
+/** The part of tidying that frees what ended runs held, and drops accounts and usage ids that are over. */
+export const FREEING = `    -- Money that nobody holds any more is freed. The grants say nothing then that the accounts do not.
+    SELECT array_agg(epoch), array_agg(owner), array_agg(period) INTO runs, owners, periods FROM (
+      SELECT g.epoch, g.owner, g.period FROM cluster_node n CROSS JOIN LATERAL (
+          SELECT epoch, owner, period FROM budget_grant b WHERE b.epoch = n.epoch ORDER BY owner, period LIMIT p_most) g
+        WHERE n.state = 'retired' AND n.settled AND n.ended_at < now() - make_interval(secs => p_ttl_ms / 1000.0)
+        LIMIT p_most) AS ended;
+    PERFORM 1 FROM budget_account a WHERE (a.owner, a.period) IN (SELECT o, p FROM unnest(owners, periods) u(o, p))
+      ORDER BY a.owner, a.period FOR UPDATE;
+    WITH ended AS (
+        DELETE FROM budget_grant g USING unnest(runs, owners, periods) u(e, o, p)
+          WHERE g.epoch = u.e AND g.owner = u.o AND g.period = u.p RETURNING g.owner, g.period, g.granted - g.spent AS held),
+      freed AS (SELECT owner, period, sum(held) AS held FROM ended WHERE held > 0 GROUP BY owner, period)
+      UPDATE budget_account a SET out = a.out - f.held FROM freed f WHERE a.owner = f.owner AND a.period = f.period;
+    is_more := coalesce(cardinality(runs), 0) = p_most;
+    -- Accounts of periods that are over.
+    SELECT array_agg(owner), array_agg(period) INTO owners, periods FROM (SELECT owner, period FROM budget_account
+      WHERE ends_at < now() - interval '2 days' ORDER BY ends_at LIMIT p_most) AS old;
+    DELETE FROM budget_grant g USING unnest(owners, periods) u(o, p) WHERE g.owner = u.o AND g.period = u.p;
+    DELETE FROM budget_account a USING unnest(owners, periods) u(o, p) WHERE a.owner = u.o AND a.period = u.p;
+    is_more := is_more OR coalesce(cardinality(owners), 0) = p_most;
+    DELETE FROM usage_id WHERE (agent, id) IN (
+      SELECT agent, id FROM usage_id WHERE recorded_at < now() - interval '25 hours' LIMIT p_most);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+`;
+
 /**
  * A run may have had hundreds of thousands of accounts, and a statement has seconds: what it has spent is taken over,
  * and what it held is freed, some accounts at a time. Each step may be repeated. Releases of before go on with
@@ -49,30 +75,7 @@ const ENDED_RUNS = `
   BEGIN
     IF NOT pg_try_advisory_xact_lock(7302001) THEN RETURN false; END IF;
     UPDATE cluster_node SET state = 'suspect' WHERE state = 'live' AND lease_until < clock_timestamp();
-    -- Money that nobody holds any more is freed. The grants say nothing then that the accounts do not.
-    SELECT array_agg(epoch), array_agg(owner), array_agg(period) INTO runs, owners, periods FROM (
-      SELECT g.epoch, g.owner, g.period FROM cluster_node n CROSS JOIN LATERAL (
-          SELECT epoch, owner, period FROM budget_grant b WHERE b.epoch = n.epoch ORDER BY owner, period LIMIT p_most) g
-        WHERE n.state = 'retired' AND n.settled AND n.ended_at < now() - make_interval(secs => p_ttl_ms / 1000.0)
-        LIMIT p_most) AS ended;
-    PERFORM 1 FROM budget_account a WHERE (a.owner, a.period) IN (SELECT o, p FROM unnest(owners, periods) u(o, p))
-      ORDER BY a.owner, a.period FOR UPDATE;
-    WITH ended AS (
-        DELETE FROM budget_grant g USING unnest(runs, owners, periods) u(e, o, p)
-          WHERE g.epoch = u.e AND g.owner = u.o AND g.period = u.p RETURNING g.owner, g.period, g.granted - g.spent AS held),
-      freed AS (SELECT owner, period, sum(held) AS held FROM ended WHERE held > 0 GROUP BY owner, period)
-      UPDATE budget_account a SET out = a.out - f.held FROM freed f WHERE a.owner = f.owner AND a.period = f.period;
-    is_more := coalesce(cardinality(runs), 0) = p_most;
-    -- Accounts of periods that are over.
-    SELECT array_agg(owner), array_agg(period) INTO owners, periods FROM (SELECT owner, period FROM budget_account
-      WHERE ends_at < now() - interval '2 days' ORDER BY ends_at LIMIT p_most) AS old;
-    DELETE FROM budget_grant g USING unnest(owners, periods) u(o, p) WHERE g.owner = u.o AND g.period = u.p;
-    DELETE FROM budget_account a USING unnest(owners, periods) u(o, p) WHERE a.owner = u.o AND a.period = u.p;
-    is_more := is_more OR coalesce(cardinality(owners), 0) = p_most;
-    DELETE FROM usage_id WHERE (agent, id) IN (
-      SELECT agent, id FROM usage_id WHERE recorded_at < now() - interval '25 hours' LIMIT p_most);
-    GET DIAGNOSTICS gone = ROW_COUNT;
-    DELETE FROM cluster_node n WHERE state = 'retired' AND ended_at < now() - interval '40 days'
+${FREEING}    DELETE FROM cluster_node n WHERE state = 'retired' AND ended_at < now() - interval '40 days'
       AND NOT EXISTS (SELECT FROM budget_grant g WHERE g.epoch = n.epoch);
     RETURN is_more OR gone = p_most;
   END $$;

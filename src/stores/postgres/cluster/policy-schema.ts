@@ -1,5 +1,10 @@
 /** When the policies of a cluster were in force, and the set that is asked beside them, as a step of the schema. */
 import type { Migration } from '../migration.ts';
+import { policyActivate } from './state-schema.ts';
+
+const NOTE_TIMES = `    UPDATE policy_set SET till = clock_timestamp() WHERE version = active;
+    UPDATE policy_set SET since = clock_timestamp(), till = NULL, activated_by = p_by WHERE version = p_version;
+`;
 
 const POLICY_LIFE = `
   -- since is null of a set that never was in force; till is null while it is.
@@ -10,21 +15,7 @@ const POLICY_LIFE = `
   UPDATE policy_set s SET since = a.activated_at, activated_by = a.activated_by, till = NULL
     FROM policy_active a WHERE a.version = s.version;
 
-  CREATE OR REPLACE FUNCTION policy_activate(p_epoch uuid, p_version text, p_by text, p_first boolean) RETURNS text
-  LANGUAGE plpgsql AS $$
-  DECLARE active text;
-  BEGIN
-    PERFORM pg_advisory_xact_lock(7302006);
-    PERFORM cluster_check(p_epoch);
-    SELECT version INTO active FROM policy_active;
-    IF active = p_version OR (p_first AND active IS NOT NULL) THEN RETURN active; END IF;
-    INSERT INTO policy_active (one, version, activated_by) VALUES (true, p_version, p_by)
-      ON CONFLICT (one) DO UPDATE SET version = p_version, activated_at = clock_timestamp(), activated_by = p_by;
-    UPDATE policy_set SET till = clock_timestamp() WHERE version = active;
-    UPDATE policy_set SET since = clock_timestamp(), till = NULL, activated_by = p_by WHERE version = p_version;
-    RETURN p_version;
-  END $$;
-
+  CREATE OR REPLACE FUNCTION ${policyActivate(NOTE_TIMES)}
   -- One row at most: the set that is asked beside the one in force.
   CREATE TABLE policy_shadow (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),

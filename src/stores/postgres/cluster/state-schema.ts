@@ -47,6 +47,23 @@ const STATES = `
   END $$;
 `;
 
+/** The function that puts a version in force; `note` writes down what else that changes. */
+export const policyActivate = (
+  note: string,
+): string => `policy_activate(p_epoch uuid, p_version text, p_by text, p_first boolean) RETURNS text
+  LANGUAGE plpgsql AS $$
+  DECLARE active text;
+  BEGIN
+    PERFORM pg_advisory_xact_lock(7302006);
+    PERFORM cluster_check(p_epoch);
+    SELECT version INTO active FROM policy_active;
+    IF active = p_version OR (p_first AND active IS NOT NULL) THEN RETURN active; END IF;
+    INSERT INTO policy_active (one, version, activated_by) VALUES (true, p_version, p_by)
+      ON CONFLICT (one) DO UPDATE SET version = p_version, activated_at = clock_timestamp(), activated_by = p_by;
+${note}    RETURN p_version;
+  END $$;
+`;
+
 /** Sets of documents by their version, and which one is in force: `policy_active`, which has one row at most. */
 const POLICIES = `
   CREATE TABLE policy_set (
@@ -57,19 +74,7 @@ const POLICIES = `
   );
 
   -- Which version is in force afterwards. With p_first, one that is in force already stays.
-  CREATE FUNCTION policy_activate(p_epoch uuid, p_version text, p_by text, p_first boolean) RETURNS text
-  LANGUAGE plpgsql AS $$
-  DECLARE active text;
-  BEGIN
-    PERFORM pg_advisory_xact_lock(7302006);
-    PERFORM cluster_check(p_epoch);
-    SELECT version INTO active FROM policy_active;
-    IF active = p_version OR (p_first AND active IS NOT NULL) THEN RETURN active; END IF;
-    INSERT INTO policy_active (one, version, activated_by) VALUES (true, p_version, p_by)
-      ON CONFLICT (one) DO UPDATE SET version = p_version, activated_at = clock_timestamp(), activated_by = p_by;
-    RETURN p_version;
-  END $$;
-`;
+  CREATE FUNCTION ${policyActivate('')}`;
 
 export const STATE_MIGRATIONS: readonly Migration[] = [
   { number: 11, name: 'halts and approvals of a cluster', sql: STATES },

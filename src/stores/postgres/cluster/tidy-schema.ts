@@ -1,5 +1,6 @@
 /** How runs end, and what becomes of old rows, as a step of the schema. */
 import type { Migration } from '../migration.ts';
+import { FREEING } from './ended-runs-schema.ts';
 
 /** The function with which any gateway tidies; `removal` counts in `gone` what it has removed of something last. */
 export const tidying = (removal: string): string => `
@@ -14,30 +15,7 @@ export const tidying = (removal: string): string => `
     UPDATE cluster_node SET state = 'retired', ended_at = now() WHERE epoch = ANY (ARRAY(
       SELECT epoch FROM cluster_node n WHERE state = 'suspect' AND lease_until < now() - interval '1 day' AND NOT EXISTS (
         SELECT FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent) LIMIT p_most));
-    -- Money that nobody holds any more is freed. The grants say nothing then that the accounts do not.
-    SELECT array_agg(epoch), array_agg(owner), array_agg(period) INTO runs, owners, periods FROM (
-      SELECT g.epoch, g.owner, g.period FROM cluster_node n CROSS JOIN LATERAL (
-          SELECT epoch, owner, period FROM budget_grant b WHERE b.epoch = n.epoch ORDER BY owner, period LIMIT p_most) g
-        WHERE n.state = 'retired' AND n.settled AND n.ended_at < now() - make_interval(secs => p_ttl_ms / 1000.0)
-        LIMIT p_most) AS ended;
-    PERFORM 1 FROM budget_account a WHERE (a.owner, a.period) IN (SELECT o, p FROM unnest(owners, periods) u(o, p))
-      ORDER BY a.owner, a.period FOR UPDATE;
-    WITH ended AS (
-        DELETE FROM budget_grant g USING unnest(runs, owners, periods) u(e, o, p)
-          WHERE g.epoch = u.e AND g.owner = u.o AND g.period = u.p RETURNING g.owner, g.period, g.granted - g.spent AS held),
-      freed AS (SELECT owner, period, sum(held) AS held FROM ended WHERE held > 0 GROUP BY owner, period)
-      UPDATE budget_account a SET out = a.out - f.held FROM freed f WHERE a.owner = f.owner AND a.period = f.period;
-    is_more := coalesce(cardinality(runs), 0) = p_most;
-    -- Accounts of periods that are over.
-    SELECT array_agg(owner), array_agg(period) INTO owners, periods FROM (SELECT owner, period FROM budget_account
-      WHERE ends_at < now() - interval '2 days' ORDER BY ends_at LIMIT p_most) AS old;
-    DELETE FROM budget_grant g USING unnest(owners, periods) u(o, p) WHERE g.owner = u.o AND g.period = u.p;
-    DELETE FROM budget_account a USING unnest(owners, periods) u(o, p) WHERE a.owner = u.o AND a.period = u.p;
-    is_more := is_more OR coalesce(cardinality(owners), 0) = p_most;
-    DELETE FROM usage_id WHERE (agent, id) IN (
-      SELECT agent, id FROM usage_id WHERE recorded_at < now() - interval '25 hours' LIMIT p_most);
-    GET DIAGNOSTICS gone = ROW_COUNT;
-    is_more := is_more OR gone = p_most;
+${FREEING}    is_more := is_more OR gone = p_most;
 ${removal}    DELETE FROM cluster_node n WHERE state = 'retired' AND ended_at < now() - interval '40 days'
       AND NOT EXISTS (SELECT FROM budget_grant g WHERE g.epoch = n.epoch);
     RETURN is_more OR gone = p_most;
