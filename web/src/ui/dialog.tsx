@@ -229,6 +229,22 @@ export function SubmitForm({ submit, onSubmit, children, extra, isDanger = false
   );
 }
 
+type FormDialogProps = Omit<FormProps, 'extra'> & Pick<DialogProps, 'title' | 'onClose'>;
+
+/** Asks for what is to be made. */
+export const FormDialog = ({ title, onClose, ...form }: FormDialogProps) => (
+  <Dialog title={title} onClose={onClose}>
+    <SubmitForm
+      {...form}
+      extra={
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      }
+    />
+  </Dialog>
+);
+
 /** A secret that the gateway will not show again. It stays until it is dismissed. */
 export function showSecret(title: string, text: ComponentChildren, secret: string): void {
   openDialog((onClose) => <SecretDialog {...{ title, text, secret, onClose }} />, true);

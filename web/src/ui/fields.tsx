@@ -114,6 +114,30 @@ export const Check = ({ label, checked, onChecked }: CheckProps) => (
   </label>
 );
 
+type ChecksProps<T extends string> = {
+  readonly legend: string;
+  readonly layout: 'row' | 'grid';
+  readonly all: readonly T[];
+  readonly chosen: readonly T[];
+  /** Gets them in the order of all. */
+  readonly onChosen: (chosen: readonly T[]) => void;
+};
+
+/** Any number of words out of a few. */
+export const Checks = <T extends string>({ legend, layout, all, chosen, onChosen }: ChecksProps<T>) => (
+  <fieldset class={`choices ${layout}`}>
+    <legend>{legend}</legend>
+    {all.map((word) => (
+      <Check
+        key={word}
+        label={word}
+        checked={chosen.includes(word)}
+        onChecked={(isChosen) => onChosen(all.filter((each) => (each === word ? isChosen : chosen.includes(each))))}
+      />
+    ))}
+  </fieldset>
+);
+
 /** As a control takes it: local, without a zone. */
 function localTime(rfc3339: string): string {
   const ms = Date.parse(rfc3339);

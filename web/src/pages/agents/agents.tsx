@@ -7,6 +7,7 @@ import { boundOrg, can } from '../../session/session.ts';
 import { ListNote } from '../../ui/data-table.tsx';
 import { TextField } from '../../ui/fields.tsx';
 import { Ago, OrgMark, PageHead } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { useEvents, usePages } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
@@ -37,15 +38,7 @@ export function AgentsPage() {
         )}
       </PageHead>
       <search class="filters">
-        {boundOrg() === null && (
-          <TextField
-            label="Org"
-            type="search"
-            placeholder="All orgs"
-            value={query.get('org_id') ?? ''}
-            onValue={(value) => setQuery({ org_id: value })}
-          />
-        )}
+        <OrgFilter value={query.get('org_id') ?? ''} onValue={(value) => setQuery({ org_id: value })} />
         {FILTERS.map((name) => (
           <TextField
             key={name}

@@ -4,7 +4,7 @@ import type { Agent, AgentName } from '../../base/api-types.ts';
 import { agentName, plural } from '../../base/format.ts';
 import { Problem, queryOf } from '../../base/request.ts';
 import { boundOrg, call } from '../../session/session.ts';
-import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
+import { ask, FormDialog, openDialog, showSecret } from '../../ui/dialog.tsx';
 import { TextField } from '../../ui/fields.tsx';
 import { Parts } from '../../ui/names.tsx';
 import { notify } from '../../ui/notices.tsx';
@@ -56,28 +56,18 @@ function RegistrationDialog({ onClose, onDone }: DialogProps) {
     await onDone();
   };
   return (
-    <Dialog title="Register an agent" onClose={onClose}>
-      <SubmitForm
-        submit="Register"
-        onSubmit={register}
-        extra={
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        }
-      >
-        <TextField
-          label="Org"
-          value={names.org_id}
-          onValue={set('org_id')}
-          hint="Optional. Other orgs cannot see this agent."
-          readOnly={boundOrg() !== null}
-          maxLength={256}
-        />
-        <TextField label="Team" value={names.team_id} onValue={set('team_id')} required maxLength={256} />
-        <TextField label="Agent" value={names.agent_id} onValue={set('agent_id')} required maxLength={256} />
-      </SubmitForm>
-    </Dialog>
+    <FormDialog title="Register an agent" submit="Register" onSubmit={register} onClose={onClose}>
+      <TextField
+        label="Org"
+        value={names.org_id}
+        onValue={set('org_id')}
+        hint="Optional. Other orgs cannot see this agent."
+        readOnly={boundOrg() !== null}
+        maxLength={256}
+      />
+      <TextField label="Team" value={names.team_id} onValue={set('team_id')} required maxLength={256} />
+      <TextField label="Agent" value={names.agent_id} onValue={set('agent_id')} required maxLength={256} />
+    </FormDialog>
   );
 }
 

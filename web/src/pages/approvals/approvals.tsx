@@ -5,9 +5,10 @@ import { agentName, plural } from '../../base/format.ts';
 import { boundOrg } from '../../session/session.ts';
 import { isStandingRead, pendingApprovals } from '../../standing/standing.ts';
 import { isAsking } from '../../ui/dialog.tsx';
-import { SelectField, TextField } from '../../ui/fields.tsx';
+import { SelectField } from '../../ui/fields.tsx';
 import { useMedia } from '../../ui/media.ts';
 import { Empty, OrgMark, PageHead, Parts } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { usePages } from '../../ui/resource.ts';
 import { navigate, place, setQuery } from '../../ui/router.ts';
@@ -57,15 +58,7 @@ export function ApprovalsPage({ id }: { readonly id: string | undefined }) {
         }
       >
         <Permission />
-        {boundOrg() === null && (
-          <TextField
-            label="Org"
-            type="search"
-            placeholder="All orgs"
-            value={orgId}
-            onValue={(value) => setQuery({ org_id: value.trim() })}
-          />
-        )}
+        <OrgFilter value={orgId} onValue={(value) => setQuery({ org_id: value.trim() })} />
         <SelectField
           label="State"
           value={state}

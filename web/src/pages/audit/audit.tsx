@@ -11,6 +11,7 @@ import { Check, SelectField, TextField, TimeField } from '../../ui/fields.tsx';
 import { useHold } from '../../ui/hold.ts';
 import { useMedia } from '../../ui/media.ts';
 import { Empty, PageHead } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { type Pages, usePages } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
@@ -228,15 +229,7 @@ function Filters({ filter }: { readonly filter: Filter }) {
           ]}
         />
       )}
-      {boundOrg() === null && (
-        <TextField
-          label="Org"
-          type="search"
-          placeholder="All orgs"
-          value={place.value.query.get('org_id') ?? ''}
-          onValue={set('org_id')}
-        />
-      )}
+      <OrgFilter value={place.value.query.get('org_id') ?? ''} onValue={set('org_id')} />
       {(isOpen ? TEXTS : isWide ? TEXTS.slice(0, 2) : []).map(text)}
       {isOpen && (
         <>

@@ -6,8 +6,9 @@ import { boundOrg } from '../../session/session.ts';
 import { budgetOwner, NEAR } from '../../standing/alert.ts';
 import { Chart } from '../../ui/chart.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
-import { SelectField, TextField } from '../../ui/fields.tsx';
+import { SelectField } from '../../ui/fields.tsx';
 import { AgentLink, Empty, OrgMark, PageHead, Tag } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { readAll } from '../../ui/read.ts';
 import { useResource } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
@@ -41,15 +42,7 @@ export function BudgetsPage() {
       <SpendChart orgId={orgId} />
       <LimitsPanel orgId={orgId} />
       <search class="filters">
-        {boundOrg() === null && (
-          <TextField
-            label="Org"
-            type="search"
-            placeholder="All orgs"
-            value={query.get('org_id') ?? ''}
-            onValue={(value) => setQuery({ org_id: value })}
-          />
-        )}
+        <OrgFilter value={query.get('org_id') ?? ''} onValue={(value) => setQuery({ org_id: value })} />
         <SelectField
           label="Tier"
           value={tier}

@@ -5,8 +5,9 @@ import { dateTime, plural, shortTime } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';
 import { boundOrg } from '../../session/session.ts';
 import { ListNote } from '../../ui/data-table.tsx';
-import { SelectField, TextField, TimeField } from '../../ui/fields.tsx';
+import { SelectField, TimeField } from '../../ui/fields.tsx';
 import { Actor, PageHead, Tag } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { pageReader } from '../../ui/read.ts';
 import { usePages } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
@@ -46,15 +47,7 @@ export function ChangesPage() {
           onValue={(value) => setQuery({ kind: value })}
           options={[['', 'All kinds'], ...KINDS.map((each) => [each, each] as const)]}
         />
-        {boundOrg() === null && (
-          <TextField
-            label="Org"
-            type="search"
-            placeholder="All orgs"
-            value={query.get('org_id') ?? ''}
-            onValue={(value) => setQuery({ org_id: value })}
-          />
-        )}
+        <OrgFilter value={query.get('org_id') ?? ''} onValue={(value) => setQuery({ org_id: value })} />
       </search>
       <div class="panel">
         <ul class="rows">

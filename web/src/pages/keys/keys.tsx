@@ -6,8 +6,8 @@ import { shortTime, ZONE } from '../../base/format.ts';
 import { SCOPES } from '../../session/rights.ts';
 import { boundOrg, call, can, session } from '../../session/session.ts';
 import { PagedTable } from '../../ui/data-table.tsx';
-import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
-import { Check, TextField, TimeField } from '../../ui/fields.tsx';
+import { ask, FormDialog, openDialog, showSecret } from '../../ui/dialog.tsx';
+import { Checks, TextField, TimeField } from '../../ui/fields.tsx';
 import { Ago, Empty, PageHead, State, Tag } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
 import { pageReader } from '../../ui/read.ts';
@@ -132,51 +132,29 @@ function KeyDialog({ onClose, onDone }: { readonly onClose: () => void; readonly
     await onDone();
   };
   return (
-    <Dialog title="Create an API key" onClose={onClose}>
-      <SubmitForm
-        submit="Create key"
-        onSubmit={create}
-        extra={
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        }
-      >
-        <TextField
-          label="Name"
-          value={name}
-          onValue={setName}
-          required
-          maxLength={100}
-          hint="What the key is for. Shown in lists and in the audit log."
-        />
-        <fieldset class="choices row">
-          <legend>Scopes</legend>
-          {SCOPES.map((scope) => (
-            <Check
-              key={scope}
-              label={scope}
-              checked={scopes.includes(scope)}
-              onChecked={(isChosen) =>
-                setScopes(SCOPES.filter((each) => (each === scope ? isChosen : scopes.includes(each))))
-              }
-            />
-          ))}
-        </fieldset>
-        <TextField
-          label="Org"
-          value={org}
-          onValue={setOrg}
-          readOnly={boundOrg() !== null}
-          hint="The key works for this org only. Leave empty for all orgs."
-        />
-        <TimeField
-          label="Expires"
-          value={expires}
-          onValue={setExpires}
-          hint={`Leave empty for no expiry. Time zone: ${ZONE}.`}
-        />
-      </SubmitForm>
-    </Dialog>
+    <FormDialog title="Create an API key" submit="Create key" onSubmit={create} onClose={onClose}>
+      <TextField
+        label="Name"
+        value={name}
+        onValue={setName}
+        required
+        maxLength={100}
+        hint="What the key is for. Shown in lists and in the audit log."
+      />
+      <Checks legend="Scopes" layout="row" all={SCOPES} chosen={scopes} onChosen={setScopes} />
+      <TextField
+        label="Org"
+        value={org}
+        onValue={setOrg}
+        readOnly={boundOrg() !== null}
+        hint="The key works for this org only. Leave empty for all orgs."
+      />
+      <TimeField
+        label="Expires"
+        value={expires}
+        onValue={setExpires}
+        hint={`Leave empty for no expiry. Time zone: ${ZONE}.`}
+      />
+    </FormDialog>
   );
 }

@@ -8,6 +8,7 @@ import { isEmptyFilter, OP_FILTERS, type OpFilter } from '../../live/op-filter.t
 import { boundOrg, can } from '../../session/session.ts';
 import { SelectField, TextField } from '../../ui/fields.tsx';
 import { PageHead } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { place, setQuery } from '../../ui/router.ts';
 import { OpTable } from './op-table.tsx';
 
@@ -83,16 +84,7 @@ function Filters({ filter }: { readonly filter: OpFilter }) {
         onValue={set('q')}
         class="wide"
       />
-      {boundOrg() === null && (
-        <TextField
-          label="Org"
-          type="search"
-          placeholder="All orgs"
-          value={filter.org_id ?? ''}
-          onValue={set('org_id')}
-          list={model.orgs()}
-        />
-      )}
+      <OrgFilter value={filter.org_id ?? ''} onValue={set('org_id')} list={model.orgs()} />
       <SelectField
         label="State"
         value={state}

@@ -7,8 +7,9 @@ import { model, opsVersion, status } from '../../live/live.ts';
 import { isFinished } from '../../live/op.ts';
 import { boundOrg, call } from '../../session/session.ts';
 import { activeHalts, openAlerts, pendingApprovals } from '../../standing/standing.ts';
-import { SelectField, TextField } from '../../ui/fields.tsx';
+import { SelectField } from '../../ui/fields.tsx';
 import { Empty, PageHead } from '../../ui/names.tsx';
+import { OrgFilter } from '../../ui/org-filter.tsx';
 import { useResource } from '../../ui/resource.ts';
 import { place, setQuery } from '../../ui/router.ts';
 import { isWindow, sumsOf, WINDOW_WORDS, WINDOWS, type Window } from '../../ui/series.ts';
@@ -37,16 +38,11 @@ export function OverviewPage() {
   return (
     <div class="page wide">
       <PageHead title="Overview" note={<Verdict />}>
-        {boundOrg() === null && (
-          <TextField
-            label="Org"
-            type="search"
-            placeholder="All orgs"
-            value={query.get('org_id') ?? ''}
-            onValue={(value) => setQuery({ org_id: value.trim() })}
-            list={model.orgs()}
-          />
-        )}
+        <OrgFilter
+          value={query.get('org_id') ?? ''}
+          onValue={(value) => setQuery({ org_id: value.trim() })}
+          list={model.orgs()}
+        />
         <SelectField
           label="Window"
           value={window}

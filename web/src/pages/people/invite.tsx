@@ -4,7 +4,7 @@ import { dateTime } from '../../base/format.ts';
 import { queryOf } from '../../base/request.ts';
 import { ROLES, type Role } from '../../session/rights.ts';
 import { boundOrg, call, mayManage } from '../../session/session.ts';
-import { Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
+import { FormDialog, openDialog, showSecret } from '../../ui/dialog.tsx';
 import { SelectField, TextField } from '../../ui/fields.tsx';
 
 const WORDS: Readonly<Record<Role, string>> = {
@@ -37,31 +37,21 @@ function InviteDialog({ onClose, onDone }: { readonly onClose: () => void; reado
     await onDone();
   };
   return (
-    <Dialog title="Invite someone" onClose={onClose}>
-      <SubmitForm
-        submit="Create invite"
-        onSubmit={invite}
-        extra={
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        }
-      >
-        <TextField label="E-mail" type="email" value={email} onValue={setEmail} required />
-        <SelectField
-          label="Role"
-          value={role}
-          onValue={setRole}
-          options={roles.map((each) => [each, WORDS[each]] as const)}
-        />
-        <TextField
-          label="Org"
-          value={org}
-          onValue={setOrg}
-          readOnly={boundOrg() !== null}
-          hint="The account sees this org only. Leave empty for all orgs."
-        />
-      </SubmitForm>
-    </Dialog>
+    <FormDialog title="Invite someone" submit="Create invite" onSubmit={invite} onClose={onClose}>
+      <TextField label="E-mail" type="email" value={email} onValue={setEmail} required />
+      <SelectField
+        label="Role"
+        value={role}
+        onValue={setRole}
+        options={roles.map((each) => [each, WORDS[each]] as const)}
+      />
+      <TextField
+        label="Org"
+        value={org}
+        onValue={setOrg}
+        readOnly={boundOrg() !== null}
+        hint="The account sees this org only. Leave empty for all orgs."
+      />
+    </FormDialog>
   );
 }

@@ -4,8 +4,8 @@ import type { Webhook } from '../../base/api-types.ts';
 import { count, plural } from '../../base/format.ts';
 import { boundOrg, call, can, session } from '../../session/session.ts';
 import { PagedTable } from '../../ui/data-table.tsx';
-import { ask, Dialog, openDialog, SubmitForm, showSecret } from '../../ui/dialog.tsx';
-import { Check, TextField } from '../../ui/fields.tsx';
+import { ask, FormDialog, openDialog, showSecret } from '../../ui/dialog.tsx';
+import { Checks, TextField } from '../../ui/fields.tsx';
 import { Ago, Empty, PageHead, State, Tag } from '../../ui/names.tsx';
 import { attempt, notify } from '../../ui/notices.tsx';
 import { pageReader } from '../../ui/read.ts';
@@ -146,38 +146,16 @@ function WebhookDialog({ onClose, onDone }: { readonly onClose: () => void; read
     await onDone();
   };
   return (
-    <Dialog title="Create a webhook" onClose={onClose}>
-      <SubmitForm
-        submit="Create webhook"
-        onSubmit={create}
-        extra={
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        }
-      >
-        <TextField label="URL" type="url" value={url} onValue={setUrl} required placeholder="https://" />
-        <fieldset class="choices grid">
-          <legend>Events</legend>
-          {EVENTS.map((event) => (
-            <Check
-              key={event}
-              label={event}
-              checked={events.includes(event)}
-              onChecked={(isChosen) =>
-                setEvents(EVENTS.filter((each) => (each === event ? isChosen : events.includes(each))))
-              }
-            />
-          ))}
-        </fieldset>
-        <TextField
-          label="Org"
-          value={org}
-          onValue={setOrg}
-          readOnly={boundOrg() !== null}
-          hint="Events of this org only. Leave empty for all orgs."
-        />
-      </SubmitForm>
-    </Dialog>
+    <FormDialog title="Create a webhook" submit="Create webhook" onSubmit={create} onClose={onClose}>
+      <TextField label="URL" type="url" value={url} onValue={setUrl} required placeholder="https://" />
+      <Checks legend="Events" layout="grid" all={EVENTS} chosen={events} onChosen={setEvents} />
+      <TextField
+        label="Org"
+        value={org}
+        onValue={setOrg}
+        readOnly={boundOrg() !== null}
+        hint="Events of this org only. Leave empty for all orgs."
+      />
+    </FormDialog>
   );
 }
