@@ -31,7 +31,8 @@ export function startWebhooks(config: Config, { closers, clock, shared, ...opene
   const deps: WebhookDeps = {
     ...opened,
     isPrivateAllowed,
-    send: (call) => link.send(call),
+    // Gateways of a cluster go by one clock, which the main thread knows.
+    send: (call) => link.send({ ...call, atMs: shared === undefined ? undefined : clock.nowMs() }),
     nowMs: () => clock.nowMs(),
     clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
     after: (ms, call) => {

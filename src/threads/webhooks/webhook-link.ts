@@ -1,17 +1,16 @@
 import type { Delivery } from '../../webhooks/delivery.ts';
-import type { Call } from '../../webhooks/sender.ts';
 import { ThreadLink } from '../thread-link.ts';
-import type { WebhookThreadOptions } from './webhook-thread.ts';
+import type { TimedCall, WebhookThreadOptions } from './webhook-thread.ts';
 
 /** The main thread's link to the thread that makes the calls of webhooks. */
 export class WebhookLink {
-  readonly #thread: ThreadLink<Call, Delivery>;
+  readonly #thread: ThreadLink<TimedCall, Delivery>;
 
   constructor(workerData: WebhookThreadOptions, onDefect: (message: string) => void) {
     this.#thread = new ThreadLink({ entry: 'webhooks', workerData }, { onDefect });
   }
 
-  send(call: Call): Promise<Delivery> {
+  send(call: TimedCall): Promise<Delivery> {
     return this.#thread.ask(call).catch(() => CUT_OFF);
   }
 

@@ -1,11 +1,12 @@
 /** A cluster in which the clock of one gateway is a day off while it runs: what all share ends by the database's. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { type FaultyCluster, startFaultyCluster } from '../../support/faulty-cluster.ts';
 import type { TestGateway } from '../../support/gateway.ts';
 import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { openStream } from '../../support/stream.ts';
 
 const newDatabase = withPostgres();
@@ -43,7 +44,10 @@ describe('a gateway of a cluster whose clock is set while it runs', () => {
   let spans = 0;
 
   beforeAll(async () => {
-    cluster = await startFaultyCluster({ policy: policyFile(POLICY, afterAll).path, databaseUrl: await newDatabase() });
+    cluster = await startFaultyCluster({
+      ...{ policy: policyFile(POLICY, afterAll).path, databaseUrl: await newDatabase() },
+      env: { SVC_WEBHOOKS_ALLOW_PRIVATE: '1' },
+    });
     [wrong, right] = cluster.gateways.map(({ running }) => running!) as [TestGateway, TestGateway];
     const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
     credentialToken = (await right.call('POST', '/api/v1/agents', { agent })).body.credential_token;
@@ -150,6 +154,22 @@ describe('a gateway of a cluster whose clock is set while it runs', () => {
       const { code, atMs } = await closed;
       expect(code).toBe(4401);
       expect(atMs).toBeGreaterThan(untilMs - 500);
+    });
+
+    test('calls webhooks with the time that receivers expect', async () => {
+      const receiver = await startReceiver();
+      onTestFinished(() => receiver.close());
+      const hook = { url: receiver.url, events: ['budget.exceeded'], org_id: 'acme' };
+      const { id } = (await right.call('POST', '/api/v1/webhooks', hook)).body;
+      for (let nth = 1; nth <= 6; nth += 1) {
+        await wrong.call('POST', `/api/v1/webhooks/${id}/test`);
+        await eventually(() => expect(receiver.received).toHaveLength(nth));
+      }
+      const sent = receiver.received.map(({ timestamp, body }) => [
+        new Date(Number(timestamp) * 1_000).toISOString(),
+        JSON.parse(body).timestamp,
+      ]);
+      expect(sent).toEqual(sent.map(() => [isAbout(Date.now()), isAbout(Date.now())]));
     });
 
     test('goes on within the caps of the day', async () => {
