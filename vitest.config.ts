@@ -46,7 +46,7 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          // One process runs many, with one browser: to start it and to load the gateway takes longer than most files do.
+          // A process runs many, with one browser: to start it and to load the gateway takes longer than most files do.
           name: 'together',
           include: ['test/**/*.test.ts', 'web/test/**/*.test.{ts,tsx}'],
           exclude: [...excluded, ...ALONE],

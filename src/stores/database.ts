@@ -22,7 +22,7 @@ export type Database = {
 
 export type DatabaseStart = {
   readonly url: string;
-  /** Where one of the gateway's own is kept. */
+  /** Keeps the gateway's own database, if it has one. */
   readonly dataDir: string;
   readonly maxConnections: number;
   /** The embedded store. */

@@ -1,4 +1,4 @@
-/** What checks have come to, here and at all gateways of a cluster. */
+/** Statistics of checks: of this gateway, and of all gateways of a cluster. */
 
 import { ok } from '../core/base/result.ts';
 import { orgInReach } from '../core/identity/access.ts';
@@ -13,7 +13,7 @@ import type { UseCases } from './use-cases.ts';
 export type StatsParts = {
   readonly stats: Stats;
   readonly clock: Clock;
-  /** What it knows to be written is counted. */
+  /** Counts what has been written meanwhile. */
   readonly audit: { catchUp(): void };
   /** Undefined for a gateway alone. */
   readonly peers: Pick<Peers, 'askAll' | 'serve'> | undefined;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 
-/** What keeps the process alive, without the connections of clients, and who listens to the process. */
+/** Resources that keep the process alive, without the connections of clients, and who listens to the process. */
 const inUse = (): Readonly<Record<string, number>> => {
   const used: Record<string, number> = {};
   for (const kind of getActiveResourcesInfo())

@@ -15,7 +15,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 const AGENT = { orgId: 'acme', teamId: 'web', agentId: 'bot' };
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
-/** What of Envoy's messages is needed here. */
+/** The part of Envoy's messages that is needed here. */
 const ENVOY = `syntax = "proto3";
 message HttpRequest { string method = 2; map<string, string> headers = 3; string path = 4; string host = 5; string scheme = 6; }
 message Request { HttpRequest http = 2; }

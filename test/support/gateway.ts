@@ -53,7 +53,7 @@ const wasIdle = (error: unknown): boolean => {
   return cause?.code === 'UND_ERR_SOCKET' && (cause.socket?.bytesRead ?? 0) > 0;
 };
 
-/** What it is told unless a test says otherwise: nothing is limited, and every port is free. */
+/** Settings unless a test says otherwise: nothing is limited, and every port is free. */
 export const settingsOf = (
   folder: string,
   env: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** What the gateway itself decides about a check, before policy or in place of its answer. */
+/** The decisions that the gateway itself makes about a check, before policy or in place of its answer. */
 import type { Approval, ApprovalState } from '../approvals/approval.ts';
 import { endedReason } from '../approvals/asking.ts';
 import type { CheckCommand } from '../commands.ts';

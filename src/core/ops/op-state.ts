@@ -5,7 +5,7 @@ export const OP_STATES = ['pending', 'running', 'paused', 'completing', 'termina
 export const OP_TRIGGERS = ['allow', 'pause', 'resume', 'complete', 'terminate'] as const;
 export type OpState = (typeof OP_STATES)[number];
 export type OpTrigger = (typeof OP_TRIGGERS)[number];
-/** Those of operators. */
+/** The triggers that operators may use. */
 export type ControlTrigger = Exclude<OpTrigger, 'allow'>;
 
 /** How many operations are in each state. */
