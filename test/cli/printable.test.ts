@@ -5,8 +5,9 @@ import { jsonText, yamlText } from '../../src/cli/terminal/output.ts';
 import { printable } from '../../src/cli/terminal/printable.ts';
 import { cellText, fieldLines, tableLines } from '../../src/cli/terminal/table.ts';
 import { clipped, widthOf } from '../../src/cli/terminal/width.ts';
+import { CODE_POINT } from '../support/code-point.ts';
 
-const anything = fc.string({ unit: 'binary', maxLength: 40 });
+const anything = fc.string({ unit: CODE_POINT, maxLength: 40 });
 const UNSAFE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/u;
 

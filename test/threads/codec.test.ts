@@ -4,9 +4,10 @@ import type { CheckAnswer, CheckCommand } from '../../src/core/commands.ts';
 import { OP_STATES } from '../../src/core/ops/op-state.ts';
 import { decodeToIo, decodeToMain, encode, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import type { IoToMain, MainToDoors, MainToIo } from '../../src/threads/protocol.ts';
+import { CODE_POINT } from '../support/code-point.ts';
 import { runs } from '../support/runs.ts';
 
-const text = fc.string({ unit: 'binary', maxLength: 40 });
+const text = fc.string({ unit: CODE_POINT, maxLength: 40 });
 const identity = fc.record({ orgId: text, teamId: text, agentId: text });
 const principal = fc.record({
   subject: text,

@@ -13,6 +13,7 @@ import {
   parseOpId,
   type SecretDigest,
 } from '../../../src/core/base/ids.ts';
+import { CODE_POINT } from '../../support/code-point.ts';
 import { runs } from '../../support/runs.ts';
 
 const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -181,7 +182,7 @@ describe('agents', () => {
   test('an id has no separator, space or invisible character, and at most 256 bytes', () => {
     const anything = fc.oneof(
       fc.string(),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: CODE_POINT }),
       fc.constantFrom(
         'a:b',
         'a/b',

@@ -14,6 +14,7 @@ import type { Effect } from '../../../src/core/effects.ts';
 import type { Governor } from '../../../src/core/governor.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import type { PolicyDecision } from '../../../src/core/policy/rule.ts';
+import { CODE_POINT } from '../../support/code-point.ts';
 import { ADMIN, CRAWLER, checkOf, decisionOf, openGovernor } from '../../support/governor.ts';
 import { runs } from '../../support/runs.ts';
 
@@ -60,7 +61,7 @@ describe('the digest', () => {
     const subject = fc.record({
       agent: fc.record({ orgId: fc.string(), teamId: fc.string(), agentId: fc.string() }),
       action: fc.string(),
-      resource: fc.string({ unit: 'binary' }),
+      resource: fc.string({ unit: CODE_POINT }),
       attributes: fc.dictionary(fc.string(), fc.jsonValue()),
       caller: fc.constant(undefined),
       estimatedCostMicroUsd: fc.nat(),

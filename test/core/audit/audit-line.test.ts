@@ -4,6 +4,7 @@ import { AUDIT_EVENTS, type AuditDraft, NO_LINEAGE } from '../../../src/core/aud
 import { encodeDraft } from '../../../src/core/audit/audit-line.ts';
 import type { OpId } from '../../../src/core/base/ids.ts';
 import { DECISION_CAUSES } from '../../../src/core/check/cause.ts';
+import { CODE_POINT } from '../../support/code-point.ts';
 
 const NOON_MS = Date.UTC(2026, 2, 1, 12);
 
@@ -52,7 +53,7 @@ describe('audit line', () => {
     expect(/\p{Cc}/u.test(body)).toBe(false);
   });
 
-  const text = fc.string({ unit: 'binary' });
+  const text = fc.string({ unit: CODE_POINT });
   const textOrNull = fc.option(text);
   const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
   const drafts: fc.Arbitrary<AuditDraft> = fc.record({

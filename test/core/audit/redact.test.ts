@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_ATTRIBUTES_BYTES, redactAttributes } from '../../../src/core/audit/redact.ts';
 import { redactedKeys, redactText } from '../../../src/core/audit/redact-text.ts';
+import { CODE_POINT } from '../../support/code-point.ts';
 import { runs } from '../../support/runs.ts';
 
 const keys = redactedKeys();
@@ -342,11 +343,11 @@ describe('audit redact', () => {
     const secret = 'hunter2-hunter2';
     const value = fc.oneof(
       fc.jsonValue(),
-      fc.string({ unit: 'binary', maxLength: 3000, size: 'max' }),
+      fc.string({ unit: CODE_POINT, maxLength: 3000, size: 'max' }),
       fc.constant(secret),
     );
     fc.assert(
-      fc.property(fc.dictionary(fc.string({ unit: 'binary' }), value, { maxKeys: 40, size: 'max' }), (attributes) => {
+      fc.property(fc.dictionary(fc.string({ unit: CODE_POINT }), value, { maxKeys: 40, size: 'max' }), (attributes) => {
         const out = JSON.stringify(
           redactAttributes({ inner: { ...attributes, token: secret }, password: [secret] }, keys),
         );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConditionVariables, compileCondition } from '../../../src/core/condition/condition.ts';
+import { CODE_POINT } from '../../support/code-point.ts';
 import { runs } from '../../support/runs.ts';
 
 const WORDS = [
@@ -126,7 +127,7 @@ describe('random conditions', () => {
 
   test('any text is refused or compiled, and never throws', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (source) => {
+      fc.property(fc.string({ unit: CODE_POINT, maxLength: 60 }), (source) => {
         expect(typeof compileCondition(source).ok).toBe('boolean');
       }),
     );
