@@ -70,7 +70,7 @@ describe('the runbook', () => {
 
     const READY = linesIn(INCIDENTS).filter((line) => !/<|\.\/|publish|keys create|rotate/.test(line));
     test.each(READY)('%s', async (line) => {
-      const { status, stderr } = await home.start(wordsOf(line).slice(1), {
+      const { status, stderr } = await home.run(wordsOf(line).slice(1), {
         env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY },
       });
       expect({ status, stderr }).toMatchObject({ status: 0 });
