@@ -8,7 +8,8 @@ import { boundOrg, call } from '../../session/session.ts';
 import { SubmitForm } from '../../ui/dialog.tsx';
 import { Check, Field, TextField } from '../../ui/fields.tsx';
 import { policyPath } from './paths.ts';
-import type { File } from './policies.tsx';
+
+export type File = { readonly name: string; readonly text: string };
 
 type Asked = {
   readonly agent: string;

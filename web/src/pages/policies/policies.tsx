@@ -14,12 +14,10 @@ import { type RuleCount, readStats } from '../overview/stats.ts';
 import { DocumentView } from './document-view.tsx';
 import { HistoryPanel } from './history.tsx';
 import { policyPath } from './paths.ts';
-import { Playground } from './playground.tsx';
+import { type File, Playground } from './playground.tsx';
 import { ShadowPanel } from './shadow.tsx';
 
 const RENEW_MS = 15_000;
-
-export type File = { readonly name: string; readonly text: string };
 
 type InForce = {
   readonly list: PolicyList;
