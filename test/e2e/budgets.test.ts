@@ -5,23 +5,28 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { budgetPage } from '../../src/doors/api/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { createCliHome } from '../support/cli.ts';
-import { ADMIN_KEY, type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, type ServingGateway, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 
 const agent = (n = 1, org = 'acme') => ({ org_id: org, team_id: 'search', agent_id: `crawler-${n}` });
 const withBudget = (budget: string): string => `${ALLOW_ALL}budget: { ${budget} }\n`;
 
-async function start(options: GatewayOptions): Promise<TestGateway> {
-  const gateway = await startTestGateway(options);
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
-  });
+async function start(policyPath: string): Promise<GatewayHere> {
+  const gateway = await startGatewayHere({ env: { SVC_POLICY_PATH: policyPath } });
+  onTestFinished(() => gateway.stop());
   return gateway;
 }
 
-const spend = (gateway: TestGateway, cost_usd: number, more: object = {}) =>
+async function startMortal(dataDir: string): Promise<TestGateway> {
+  const gateway = await startTestGateway({ dataDir });
+  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+  return gateway;
+}
+
+const spend = (gateway: ServingGateway, cost_usd: number, more: object = {}) =>
   gateway.call('POST', '/api/v1/usage', { agent: agent(), cost_usd, ...more });
-const rowOf = async (gateway: TestGateway, tier: string, query = '') =>
+const rowOf = async (gateway: ServingGateway, tier: string, query = '') =>
   (await gateway.call('GET', `/api/v1/budgets${query}`)).body.budgets.find(
     (row: { tier: string }) => row.tier === tier,
   );
@@ -29,7 +34,7 @@ const rowOf = async (gateway: TestGateway, tier: string, query = '') =>
 describe('budgets', () => {
   test('spend counts in every tier, and the answer names the first cap exceeded', async () => {
     const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 10, timezone: Europe/Berlin'));
-    const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+    const gateway = await start(path);
     expect((await spend(gateway, 4.5)).body).toEqual({ status: 'ok' });
     expect((await spend(gateway, 6)).body).toEqual({ status: 'limit_exceeded', tier: 'org', period: 'daily' });
 
@@ -94,11 +99,11 @@ describe('budgets', () => {
   });
 
   /** For tests that leave nothing to others but spend. */
-  let shared: TestGateway;
+  let shared: GatewayHere;
   beforeAll(async () => {
-    shared = await startTestGateway();
+    shared = await startGatewayHere();
   });
-  afterAll(async () => void (await shared?.stop('SIGKILL')));
+  afterAll(() => shared?.stop());
 
   test('an invalid usage record is refused with the field that does not fit', async () => {
     const gateway = shared;
@@ -140,7 +145,7 @@ describe('budgets', () => {
   test('an answered record survives kill -9, and its retry counts once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const first = await start({ dataDir: folder });
+    const first = await startMortal(folder);
     let answered = 0;
     const senders = Array.from({ length: 8 }, async (_, sender) => {
       for (let n = 0; ; n += 1) {
@@ -153,7 +158,7 @@ describe('budgets', () => {
       }
     });
     await Promise.all(senders);
-    const second = await start({ dataDir: folder });
+    const second = await startMortal(folder);
     const { spent_usd } = (await rowOf(second, 'global')).daily;
     // At most one more of each sender was counted and not yet answered.
     expect(spent_usd).toBeGreaterThanOrEqual(answered * 0.25);
@@ -166,7 +171,7 @@ describe('budgets', () => {
 
   test('a lowered cap applies at once after a reload, and spend stays', async () => {
     const policies = policyFile(withBudget('agent_daily_limit_usd: 50'));
-    const gateway = await start({ env: { SVC_POLICY_PATH: policies.path } });
+    const gateway = await start(policies.path);
     expect((await spend(gateway, 20)).body).toEqual({ status: 'ok' });
     policies.write(withBudget('agent_daily_limit_usd: 15'));
     expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
@@ -183,7 +188,7 @@ describe('budgets', () => {
 
   test('an org credential sees that the global cap is exceeded, and not its amounts', async () => {
     const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 20'));
-    const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+    const gateway = await start(path);
     const { key } = (
       await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['read'], org_id: 'acme' })
     ).body;
@@ -228,7 +233,7 @@ describe('budgets', () => {
 
   test('a thousand agents racing for the last dollars never exceed the cap', async () => {
     const { path } = policyFile(withBudget('daily_limit_usd: 100'));
-    const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+    const gateway = await start(path);
     const decisions = await Promise.all(
       Array.from({ length: 1_000 }, async (_, n) => {
         const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {

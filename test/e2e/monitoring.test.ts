@@ -9,6 +9,7 @@ import { statsAnswer } from '../../src/doors/api/stats-shapes.ts';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 import { withPostgres } from '../support/postgres.ts';
 
@@ -153,8 +154,8 @@ describe('monitoring', () => {
   });
 
   test('refusals for full queues are counted, so that an alert can be set', async () => {
-    const small = await startTestGateway({ env: { SVC_MAX_PENDING: '4', SVC_IO_THREADS: '1' } });
-    onTestFinished(() => void small.stop());
+    const small = await startGatewayHere({ env: { SVC_MAX_PENDING: '4', SVC_IO_THREADS: '1' } });
+    onTestFinished(() => small.stop());
     const call = () =>
       small.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
         agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
@@ -181,10 +182,8 @@ describe('monitoring', () => {
   });
 
   test('metrics beyond this machine need a credential that sees every org', async () => {
-    const open = await startTestGateway({ env: { SVC_HTTP_ADDR: '0.0.0.0:0' } });
-    onTestFinished(async () => {
-      await open.stop();
-    });
+    const open = await startGatewayHere({ env: { SVC_HTTP_ADDR: '0.0.0.0:0' } });
+    onTestFinished(() => open.stop());
     const call = (bearer?: string | null) => open.call('GET', '/metrics', undefined, bearer);
     expect((await call(null)).status).toBe(401);
     expect((await call()).status).toBe(200);

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WEBHOOK_EVENTS } from '../../src/core/webhooks/webhook.ts';
 import { WEB_FOLDER } from '../../src/system/package-files.ts';
 import { EVENTS } from '../../web/src/pages/webhooks/events.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
-let gateway: TestGateway;
+let gateway: GatewayHere;
 describe('static', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startGatewayHere();
   });
   const connection = new Agent({ keepAlive: true, maxSockets: 1 });
   afterAll(async () => {
