@@ -303,28 +303,29 @@ const keyOfRun = (ledger: ModelLedger, run: string): string => {
 /** How far every interleaving is tried: exchanges of each run, and runs that end. */
 type Bounds = { readonly sends: number; readonly ends: number; readonly failOvers: boolean };
 
-/** Two gateways and one account: the shortest way to more than the cap; undefined where there is none at all. */
+/**
+ * Two gateways and one account: a way to more than the cap; undefined where there is none at all. Depth first, because
+ * where a rule is left out, a way is found long before all the short ones have been tried.
+ */
 function wayToOverrun(bounds: Bounds, cap: number, without?: Rule): readonly Step[] | undefined {
   const seen = new Set<string>();
-  let worlds: { readonly world: World; readonly way: readonly Step[] }[] = [
+  const worlds: { readonly world: World; readonly way: readonly Step[] }[] = [
     { world: new World(2, cap, without), way: [] },
   ];
-  while (worlds.length > 0) {
-    const next: typeof worlds = [];
-    for (const { world, way } of worlds)
-      for (const taken of world.boundedSteps(bounds)) {
-        const after = world.copy();
-        after.do(taken);
-        if (!bounds.failOvers) after.behind = undefined;
-        const longer = [...way, taken];
-        if (after.used > cap) return longer;
-        after.prune();
-        const { key } = after;
-        if (seen.has(key)) continue;
-        seen.add(key);
-        next.push({ world: after, way: longer });
-      }
-    worlds = next;
+  for (let last = worlds.pop(); last !== undefined; last = worlds.pop()) {
+    const { world, way } = last;
+    for (const taken of world.boundedSteps(bounds)) {
+      const after = world.copy();
+      after.do(taken);
+      if (!bounds.failOvers) after.behind = undefined;
+      const longer = [...way, taken];
+      if (after.used > cap) return longer;
+      after.prune();
+      const { key } = after;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      worlds.push({ world: after, way: longer });
+    }
   }
   return undefined;
 }
