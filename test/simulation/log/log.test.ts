@@ -6,8 +6,8 @@ import { codeOf, MUTANTS } from './mutants.ts';
 import { Broken, World } from './world.ts';
 
 const CODE = { SharedLog, AppliedEverywhere };
-/** Each rule is needed in one of these worlds at least. */
-const MUTANT_SEEDS = [1, 3, 5, 8];
+/** Each rule is needed in one of these worlds at least, and most in the first. */
+const MUTANT_SEEDS = [8, 3, 5, 1];
 const MUTANT_STEPS = 2_500;
 
 describe('the log of a cluster', () => {
