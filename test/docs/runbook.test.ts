@@ -7,7 +7,8 @@ import { parseCommandLine } from '../../src/cli/program.ts';
 import { AUDIT_EVENTS } from '../../src/core/audit/audit.ts';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const HANDBOOK = readFileSync(join(PACKAGE_ROOT, 'docs', 'operations.md'), 'utf8');
 const INCIDENTS = HANDBOOK.slice(
@@ -55,10 +56,10 @@ describe('the runbook', () => {
   });
 
   describe('works as it stands', () => {
-    let gateway: TestGateway;
+    let gateway: GatewayHere;
     let home: CliHome;
     beforeAll(async () => {
-      gateway = await startTestGateway();
+      gateway = await startGatewayHere();
       home = createCliHome();
       const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
       await gateway.call('POST', '/api/v1/agents', { agent });

@@ -2,7 +2,8 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 const TOKEN = 'token-of-crawler-0123456789-0123456789';
@@ -10,9 +11,9 @@ const TOKEN = 'token-of-crawler-0123456789-0123456789';
 type Change = { kind: string; summary: string; by: string; audit_id: number; details: any };
 
 describe('changes and statistics over a restart', () => {
-  let gateway: TestGateway;
+  let gateway: GatewayHere;
   const dataDir = mkdtempSync(join(inject('scratch'), 'changes-'));
-  const start = (env: Readonly<Record<string, string>> = {}) => startTestGateway({ dataDir, env });
+  const start = (env: Readonly<Record<string, string>> = {}) => startGatewayHere({ dataDir, env });
   const changes = async (query = '', key = ADMIN_KEY): Promise<Change[]> =>
     (await gateway.call('GET', `/api/v1/changes${query}`, undefined, key)).body.changes;
 
