@@ -1,21 +1,14 @@
 /** The file of pins: shared by every guard and proxy of a user, and by `svc mcp pins`. */
 
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
-import { open, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { isSameJson } from '../core/base/mapping.ts';
 import { OneByOne } from '../core/base/one-by-one.ts';
-import { codeOf, messageOf } from '../core/base/text.ts';
-import { replaceFile } from '../system/files.ts';
+import { messageOf } from '../core/base/text.ts';
+import { replaceInTurn } from '../system/file-lock.ts';
 import type { Fields } from './json-rpc.ts';
 import { type Compared, compare, INSTRUCTIONS, type Pins, pinsIn, pinsText } from './pins.ts';
-
-const LOCK_RETRY_MS = 10;
-const LOCK_PATIENCE_MS = 5_000;
-/** A lock is held for one write; an older one was left behind by a process that died. */
-const LOCK_STALE_MS = 3_000;
 
 export const pinsPath = (env: NodeJS.ProcessEnv): string =>
   env.SVC_MCP_PINS || join(env.HOME || homedir(), '.svc', 'mcp-pins.json');
@@ -77,39 +70,14 @@ export class PinStore {
 
   /** Replaces the file by what `change` makes of it. Processes take turns. */
   change(change: (pins: Pins) => Pins): Promise<void> {
-    return this.#changes.run(() => this.#changeInTurn(change));
-  }
-
-  async #changeInTurn(change: (pins: Pins) => Pins): Promise<void> {
-    const lock = `${this.path}.lock`;
-    await this.#lock(lock);
-    try {
+    return this.#changes.run(async () => {
+      await replaceInTurn(this.path, async () => {
+        this.#refresh();
+        const next = change(this.#pins);
+        return next === this.#pins ? undefined : pinsText(next);
+      });
       this.#refresh();
-      const next = change(this.#pins);
-      if (next === this.#pins) return;
-      await replaceFile(this.path, pinsText(next));
-      this.#refresh();
-    } finally {
-      await rm(lock, { force: true });
-    }
-  }
-
-  async #lock(path: string): Promise<void> {
-    for (const startedAtMs = Date.now(); ; ) {
-      try {
-        await (await open(path, 'wx', 0o600)).close();
-        return;
-      } catch (error) {
-        if (codeOf(error) !== 'EEXIST') throw error;
-      }
-      if (Date.now() - startedAtMs > LOCK_PATIENCE_MS) throw new Error(`another process holds ${path}`);
-      const age = await stat(path).then(
-        ({ mtimeMs }) => Date.now() - mtimeMs,
-        () => 0,
-      );
-      if (age > LOCK_STALE_MS) await rm(path, { force: true });
-      await setTimeout(LOCK_RETRY_MS);
-    }
+    });
   }
 
   #refresh(): void {
