@@ -61,7 +61,9 @@ export async function expectFreeMoney(
   for (const gateway of cluster.gateways)
     await eventually(async () => {
       const { call, reason } = await clients.check(gateway, agent);
-      expect({ gateway: gateway.name, decision: call.decision, reason }).toMatchObject({ decision: 'allow' });
+      const { name, ending } = gateway;
+      const found = { gateway: name, ending, decision: call.decision, reason };
+      expect(found).toMatchObject({ ending: undefined, decision: 'allow' });
     }, BACK_WITHIN_MS);
   return true;
 }
@@ -72,7 +74,9 @@ export async function expectWinners({ gateways }: FaultyCluster, clients: Cluste
     for (const gateway of gateways)
       await eventually(async () => {
         const { call, reason } = await clients.check(gateway, winner);
-        expect({ gateway: gateway.name, winner, decision: call.decision, reason }).toMatchObject({ decision: 'allow' });
+        const { name, ending } = gateway;
+        const found = { gateway: name, ending, winner, decision: call.decision, reason };
+        expect(found).toMatchObject({ ending: undefined, decision: 'allow' });
       }, BACK_WITHIN_MS);
 }
 

@@ -58,6 +58,14 @@ export class FaultyGateway {
     return running?.stop(signal);
   }
 
+  /** Says how it has ended without having been stopped; undefined: it has not. */
+  get ending(): string | undefined {
+    if (this.running === undefined) return 'not started again';
+    const { process, output } = this.running;
+    const status = process.exitCode ?? process.signalCode;
+    return status === null ? undefined : `ended with ${status}:\n${output.stderr.slice(-2_000)}`;
+  }
+
   setClock(offsetMs: number): void {
     if (offsetMs === 0) rmSync(this.#clock, { force: true });
     else writeFileSync(this.#clock, String(offsetMs));
