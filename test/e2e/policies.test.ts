@@ -228,7 +228,9 @@ rules: []
     writeFileSync(join(folder, 'policy-reader'), '');
     gateway.process.kill('SIGHUP');
     await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
-    expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"reloading policies failed"/);
+    expect(gateway.output.stderr).toMatch(
+      /"error":"the thread workers\/policy-reader\.js failed: broken by a test[^"]*","msg":"reloading policies failed"/,
+    );
   });
 
   test('a file changed while the gateway waits for its database applies once ready', async () => {
