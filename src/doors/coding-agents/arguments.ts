@@ -1,6 +1,6 @@
 /** Reads the arguments of a tool call whose names agents have changed over time. */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isSameJson } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
@@ -55,7 +55,7 @@ export function withDigests(input: Fields, contents: Contents): Read<Fields> {
 export function digestsOf(role: string, content: unknown): Fields {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
   return {
-    [`${role}_sha256`]: createHash('sha256').update(text).digest('hex'),
+    [`${role}_sha256`]: hash('sha256', text, 'hex'),
     [`${role}_bytes`]: Buffer.byteLength(text),
   };
 }

@@ -1,5 +1,5 @@
 /** Reads the fields of events, and makes the ids of operations from them. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isOpHalf } from '../../core/base/ids.ts';
 import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
@@ -40,7 +40,7 @@ export const halfOf = (text: string): string =>
 /** Leaves room for the numbers that tell the operations of one call apart. */
 const MAX_HALF = 240;
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const digestOf = (text: string): string => hash('sha256', text, 'hex');
 
 /** The span of a call that has no id: equal calls have equal ones. */
 export const spanOfCall = (scope: string, tool: string, input: Fields): string =>
