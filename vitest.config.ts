@@ -63,7 +63,7 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     // Tests of one file that run at once do little but wait.
     maxConcurrency: 40,
-    // Two cores, and tests that wait for processes, timers and disks: with three, a quarter of the time of both is not used.
-    maxWorkers: 4,
+    // Two cores, and tests that wait for processes, timers and disks: with four, a quarter of the time of both is not used.
+    maxWorkers: 6,
   },
 });
