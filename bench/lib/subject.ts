@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { YOUNG_GENERATION_FLAG } from '../../src/cli/young-generation.ts';
 import { binaryCodec } from '../../src/doors/proto/binary.ts';
+import { emptyCheck } from '../../src/doors/proto/messages.ts';
 import { PACKAGE_ROOT } from '../../src/system/package-files.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 import { environmentFrom } from './environment.ts';
@@ -23,19 +24,13 @@ export const CHECK_BODY = JSON.stringify({
 
 /** The same over gRPC: one operation, checked again and again. */
 export const CHECK_CALL = binaryCodec('CheckActionRequest').encode({
+  ...emptyCheck(),
   agent: AGENT,
   credentialToken: TOKEN,
   traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
   spanId: '00f067aa0ba902b7',
   action: 'tool.call',
   resource: 'web_search',
-  attributes: undefined,
-  estimatedCostUsd: 0,
-  caller: undefined,
-  dryRun: false,
-  correlationId: '',
-  supportedObligations: [],
-  opHome: '',
 }) as Buffer;
 
 export type Subject = { readonly url: string; readonly grpc: string; readonly pid: number; stop(): Promise<void> };

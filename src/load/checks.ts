@@ -1,5 +1,5 @@
 /** The checks of a load: each number is an operation of its own, of all agents in turn. */
-import type { AgentId, CheckActionRequest } from '../doors/proto/messages.ts';
+import { type AgentId, type CheckActionRequest, emptyCheck } from '../doors/proto/messages.ts';
 
 export type Checks = {
   /** A check over Connect. */
@@ -30,21 +30,16 @@ export function checksOf({ agents, run, action, resource }: Checked): Checks {
   );
   return {
     bodyOf: (nth) => `${heads[nth % agents.length]}${traceOf(nth)}"}`,
-    checkOf: (nth) => ({
-      agent: askerOf(nth).agent,
-      credentialToken: askerOf(nth).credentialToken,
-      traceId: traceOf(nth),
-      spanId: run,
-      action,
-      resource,
-      attributes: undefined,
-      estimatedCostUsd: 0,
-      caller: undefined,
-      dryRun: false,
-      correlationId: '',
-      supportedObligations: [],
-      opHome: '',
-    }),
+    checkOf: (nth) => {
+      const check = emptyCheck();
+      check.agent = askerOf(nth).agent;
+      check.credentialToken = askerOf(nth).credentialToken;
+      check.traceId = traceOf(nth);
+      check.spanId = run;
+      check.action = action;
+      check.resource = resource;
+      return check;
+    },
     completionOf: (nth) => JSON.stringify({ ...askerOf(nth), opId: `${traceOf(nth)}:${run}` }),
   };
 }

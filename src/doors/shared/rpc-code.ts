@@ -1,4 +1,4 @@
-/** How faults become errors of gRPC and Connect. The HTTP API has a table of its own, in http/reply.ts. */
+/** How faults become errors of gRPC and Connect. The HTTP API has a table of its own, in doors/engine/reply.ts. */
 import type { Fault, FaultKind } from '../../core/fault.ts';
 import type { Header, HttpStatus } from './http-answer.ts';
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Result } from '../../../src/core/base/result.ts';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
+import { emptyCheck } from '../../../src/doors/proto/messages.ts';
 import {
   acknowledgementOf,
   checkCommandOf,
@@ -35,18 +36,11 @@ const CALLS = {
   check: (over: object = {}) =>
     checkCommandOf(
       {
+        ...emptyCheck(),
         ...own,
         traceId: 't',
         spanId: 's',
         action: 'tool.call',
-        resource: '',
-        attributes: undefined,
-        estimatedCostUsd: 0,
-        caller: undefined,
-        dryRun: false,
-        correlationId: '',
-        supportedObligations: [],
-        opHome: '',
         ...over,
       },
       undefined,
